@@ -34,12 +34,16 @@ typedef struct brc_chunk_source {
     /* NULL: chunks are stored. Otherwise they stay where they lie: next() sets it for each chunk (`place` is emptied
      * before). Chunks whose bytes do not say their whole content are stored all the same. */
     brc_chunk_place *at;
-    /* NULL: next() reads every chunk. Otherwise next() may only name a chunk, which it says in *later, and leaves `stored`
-     * empty. Then load() appends the bytes, on any thread. A chunk is only named if it is not a shard, and if its bytes
-     * are not many more than those that it decodes to, so that memory can be planned. */
+    /* NULL: next() reads every chunk. Otherwise next() may only name a chunk that brc_chunk_may_wait(), which it says in
+     * *later, and leave in `stored` what load() needs to find the bytes. Then load() puts these there instead, on any
+     * thread. */
     int (*load)(void *ctx, const uint64_t *index, brc_buf *stored, brc_error *err);
     int *later;
 } brc_chunk_source;
+/* Returns whether a chunk may be read when its turn comes: not if it is a shard, nor if its `bytes` are many more than
+ * those that it decodes to, because memory is planned by these. `meta` describes the chunks that come. */
+struct brc_meta;
+int brc_chunk_may_wait(const struct brc_meta *meta, const uint64_t *index, uint64_t bytes);
 /* Takes over chunks that are encoded with the array's codecs. Decodes each chunk to learn its identity and keeps
  * the bytes as they are. A later chunk replaces an earlier one of the same index. One transaction. */
 BRC_MUST_USE int brc_array_put_stored(brc_array *a, const brc_chunk_source *source, brc_error *err);

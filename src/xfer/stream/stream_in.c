@@ -178,6 +178,7 @@ struct brc_stream {
     const char *path;     /* the node that the stream's root becomes          */
     brc_tar_member member; /* the next one                                    */
     int has_member, ended;
+    int later;            /* the last chunk was only named                    */
     int excluded;         /* some members before the next one are excluded    */
     brc_stream_file file; /* the file to which members refer                  */
     brc_chunk_place at;   /* of an import that leaves chunks in the file: where the last one lies */
@@ -334,18 +335,37 @@ static int peek_member(brc_stream *w, brc_error *err)
     return w->has_member;
 }
 
-static int take_referred(brc_stream *w, uint64_t limit, brc_buf *out, brc_error *err)
-{
+/* A member whose bytes lie in the file, and their number. */
+typedef struct referred_bytes {
     brc_stream_range range;
+    size_t bytes;
+} referred_bytes;
+
+static int find_referred(brc_stream *w, uint64_t limit, referred_bytes *out, brc_error *err)
+{
     uint64_t bytes;
-    BRC_TRY(take_range(w, &range, err));
+    BRC_TRY(take_range(w, &out->range, err));
     if (!brc_tar_range_bytes(&w->member.range, &bytes) || bytes > limit)
         return brc_fail(err, BRC_ELIMIT, "the member '%.200s' is longer than %llu bytes",
                         w->member.name, (unsigned long long)limit);
-    BRC_TRY(brc_buf_reserve(out, (size_t)bytes, err));
-    BRC_TRY(brc_stream_range_read(&range, out->data + out->len, (size_t)bytes, err));
-    out->len += (size_t)bytes;
+    out->bytes = (size_t)bytes;
     return BRC_OK;
+}
+
+/* Any thread. */
+static int read_referred(referred_bytes *r, brc_buf *out, brc_error *err)
+{
+    BRC_TRY(brc_buf_reserve(out, r->bytes, err));
+    BRC_TRY(brc_stream_range_read(&r->range, out->data + out->len, r->bytes, err));
+    out->len += r->bytes;
+    return BRC_OK;
+}
+
+static int take_referred(brc_stream *w, uint64_t limit, brc_buf *out, brc_error *err)
+{
+    referred_bytes r;
+    BRC_TRY(find_referred(w, limit, &r, err));
+    return read_referred(&r, out, err);
 }
 
 static int take_member(brc_stream *w, uint64_t limit, brc_buf *out, brc_error *err)
@@ -779,6 +799,29 @@ static int tell_place(brc_stream *w, brc_error *err)
     return brc_buf_append(&w->at.place, w->place.data, w->place.len, err);
 }
 
+/* The load function of brc_chunk_source. */
+static int load_of_array(void *ctx, const uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    referred_bytes r;
+    (void)ctx;
+    (void)index;
+    memcpy(&r, stored->data, sizeof(r));
+    stored->len = 0;
+    return read_referred(&r, stored, err);
+}
+
+/* Reads a chunk, or leaves that to load_of_array(), if its bytes lie in the file. */
+static int take_stored(brc_stream *w, const uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    referred_bytes r;
+    w->later = 0;
+    if (!w->recodes || !w->member.refers)
+        return take_member(w, STORED_MOST, stored, err);
+    BRC_TRY(find_referred(w, STORED_MOST, &r, err));
+    w->later = brc_chunk_may_wait(&w->meta, index, r.bytes);
+    return w->later ? brc_buf_append(stored, &r, sizeof(r), err) : read_referred(&r, stored, err);
+}
+
 /* The next function of brc_chunk_source: returns the array's chunks as long as they come in
  * sequence. */
 static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
@@ -794,7 +837,7 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
     if (!inside)
         return member_fails(w, "lies outside the grid of its array", err);
     BRC_TRY(see_chunk(w, brc_array_describe(w->array)->ndim, index, err));
-    BRC_TRY(take_member(w, STORED_MOST, stored, err));
+    BRC_TRY(take_stored(w, index, stored, err));
     BRC_TRY(tell_place(w, err));
     return 1;
 }
@@ -855,7 +898,8 @@ static int take_chunks(brc_stream *w, brc_error *err)
 {
     const int stay = brc_is_external(w->opts.xfer);
     const brc_chunk_source source = { .ctx = w, .next = next_of_array,
-                                      .at = stay ? &w->at : NULL };
+                                      .at = stay ? &w->at : NULL,
+                                      .load = load_of_array, .later = &w->later };
     BRC_TRY(find_array(w, err));
     if (!w->array)
         return BRC_OK;

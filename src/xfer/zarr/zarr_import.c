@@ -208,19 +208,14 @@ static int load_chunk(void *ctx, const uint64_t *index, brc_buf *stored, brc_err
     return rc;
 }
 
-/* Sets files->later if the file is about as long as the chunk. */
+/* Sets files->later if the file can be read when its turn comes. */
 static int weigh_chunk(chunk_files *files, const char *path, const uint64_t *index, brc_error *err)
 {
-    enum { HEADERS = 4096 };
-    const brc_meta *m = files->meta;
-    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], chunk, bytes;
-    files->later = 0;
-    if (files->tree->size == NULL || m->opaque || m->nlevels > 0 || brc_meta_is_variable(m))
+    uint64_t bytes;
+    if (files->tree->size == NULL)
         return BRC_OK;
-    brc_grid_chunk(&m->grid, index, corner, shape);
     BRC_TRY(files->tree->size(files->tree, path, &bytes, err));
-    files->later = brc_shape_bytes(m->ndim, shape, m->type->item_size, &chunk) &&
-                   bytes <= chunk / 4 * 5 + HEADERS;
+    files->later = brc_chunk_may_wait(files->meta, index, bytes);
     return BRC_OK;
 }
 

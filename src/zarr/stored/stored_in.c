@@ -205,6 +205,17 @@ static int pull_next(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_chunk_
     return 1;
 }
 
+int brc_chunk_may_wait(const brc_meta *m, const uint64_t *index, uint64_t bytes)
+{
+    enum { HEADERS = 4096 };
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], chunk;
+    if (m->opaque || m->nlevels > 0 || brc_meta_is_variable(m))
+        return 0;
+    brc_grid_chunk(&m->grid, index, corner, shape);
+    return brc_shape_bytes(m->ndim, shape, m->type->item_size, &chunk) &&
+           bytes <= chunk / 4 * 5 + HEADERS;
+}
+
 /* Returns whether the source has only named the chunk that was pulled last. */
 static int pull_is_later(const chunk_pull *p)
 {
