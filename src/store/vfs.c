@@ -25,6 +25,7 @@
 #include "file_lock.h"
 #include "journal_check.h"
 #include "wal_check.h"
+#include "write_run.h"
 
 typedef struct brc_vfs_file brc_vfs_file;
 
@@ -57,8 +58,13 @@ struct brc_vfs_file {
     brc_vfs *v;
     int is_main, is_journal;
     brc_file_lock lock; /* if it has no descriptor, the VFS below holds the lock */
+    brc_write_run run;  /* of FILE and its journal */
     sqlite3_file *real;
 };
+
+/* The bytes that are joined to one write. SQLite's VFS of Unix takes at most 128 KiB - 1 of them:
+ * these are seven pages. */
+enum { RUN_OF_FILE = 7 * 16 << 10, RUN_OF_JOURNAL = 64 << 10 };
 
 #define BRC_VFS_JOURNAL "-journal"
 #define BRC_VFS_WAL "-wal"
@@ -554,6 +560,18 @@ static brc_vfs *guard_of(sqlite3_vfs *vfs)
 
 /* ---- files ------------------------------------------------------------------------- */
 
+/* Returns 1 if writes of the file are joined. In WAL mode a checkpoint that cannot finish relies on
+ * its writes to FILE without any call that could fail for them. */
+static int joins_writes(const brc_vfs_file *f)
+{
+    return f->is_journal || (f->is_main && f->v->log == NULL);
+}
+
+static int vfs_flush(brc_vfs_file *f)
+{
+    return brc_write_run_flush(&f->run, f->real);
+}
+
 static int vfs_close(sqlite3_file *file)
 {
     brc_vfs_file *f = file_of(file);
@@ -564,6 +582,7 @@ static int vfs_close(sqlite3_file *file)
         f->v->is_wished = 0; /* when the file has left WAL mode, it is asked again */
         f->v->is_assumed = 0;
     }
+    brc_write_run_dispose(&f->run);
     brc_file_lock_close(&f->lock);
     return f->real->pMethods != NULL ? f->real->pMethods->xClose(f->real) : SQLITE_OK;
 }
@@ -571,7 +590,7 @@ static int vfs_close(sqlite3_file *file)
 static int vfs_read(sqlite3_file *file, void *into, int len, sqlite3_int64 at)
 {
     brc_vfs_file *f = file_of(file);
-    int rc = f->real->pMethods->xRead(f->real, into, len, at);
+    int rc = brc_write_run_read(&f->run, f->real, into, len, at);
     if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
         f->v->unread++;
     if (f->is_main && f->v->watch != NULL)
@@ -586,25 +605,30 @@ static int vfs_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
     brc_vfs_file *f = file_of(file);
     if (f->is_journal)
         f->v->journalled += (uint64_t)len;
+    if (joins_writes(f))
+        return brc_write_run_add(&f->run, f->real, data, len, at);
     return f->real->pMethods->xWrite(f->real, data, len, at);
 }
 
 static int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     brc_vfs_file *f = file_of(file);
-    return f->real->pMethods->xTruncate(f->real, size);
+    brc_write_run_cut(&f->run, size);
+    int rc = vfs_flush(f);
+    return rc == SQLITE_OK ? f->real->pMethods->xTruncate(f->real, size) : rc;
 }
 
 static int vfs_sync(sqlite3_file *file, int flags)
 {
     brc_vfs_file *f = file_of(file);
-    return f->real->pMethods->xSync(f->real, flags);
+    int rc = vfs_flush(f);
+    return rc == SQLITE_OK ? f->real->pMethods->xSync(f->real, flags) : rc;
 }
 
 static int vfs_size(sqlite3_file *file, sqlite3_int64 *size)
 {
     brc_vfs_file *f = file_of(file);
-    return f->real->pMethods->xFileSize(f->real, size);
+    return brc_write_run_file_size(&f->run, f->real, size);
 }
 
 static int vfs_lock(sqlite3_file *file, int level)
@@ -624,14 +648,19 @@ static int vfs_lock(sqlite3_file *file, int level)
     return rc;
 }
 
+/* Nothing is left to flush after a commit, which has synced the file. */
 static int vfs_unlock(sqlite3_file *file, int level)
 {
     brc_vfs_file *f = file_of(file);
-    if (f->lock.fd >= 0)
-        return vfs_stays_alone(f->v, level) ? SQLITE_OK : brc_file_lock_lower(&f->lock, level);
-    if (level < f->lock.level)
-        f->lock.level = level;
-    return f->real->pMethods->xUnlock(f->real, level);
+    int unlocked = SQLITE_OK, rc = vfs_flush(f);
+    if (f->lock.fd < 0) {
+        if (level < f->lock.level)
+            f->lock.level = level;
+        unlocked = f->real->pMethods->xUnlock(f->real, level);
+    } else if (!vfs_stays_alone(f->v, level)) {
+        unlocked = brc_file_lock_lower(&f->lock, level);
+    }
+    return unlocked == SQLITE_OK ? rc : unlocked;
 }
 
 static int vfs_reserved(sqlite3_file *file, int *out)
@@ -645,7 +674,8 @@ static int vfs_reserved(sqlite3_file *file, int *out)
 static int vfs_control(sqlite3_file *file, int op, void *arg)
 {
     brc_vfs_file *f = file_of(file);
-    return f->real->pMethods->xFileControl(f->real, op, arg);
+    int rc = op == SQLITE_FCNTL_SYNC ? vfs_flush(f) : SQLITE_OK;
+    return rc == SQLITE_OK ? f->real->pMethods->xFileControl(f->real, op, arg) : rc;
 }
 
 static int vfs_sector(sqlite3_file *file)
@@ -816,6 +846,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
         return rc;
     if (f->is_main)
         v->main = f;
+    brc_write_run_init(&f->run, f->is_main ? RUN_OF_FILE : RUN_OF_JOURNAL, f->is_journal);
     f->file.pMethods = f->lock.fd >= 0 ? &vfs_methods_wal : &vfs_methods;
     return SQLITE_OK;
 }
