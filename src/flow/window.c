@@ -101,7 +101,6 @@ typedef struct window_run {
     size_t taken;    /* bytes read since filling began                           */
     size_t taken_before;
     int finishing;   /* in the middle of a batch                                 */
-    size_t finished; /* bytes of the batch that are finished so far              */
     size_t ready;    /* where the batch ends, if there is a ready()              */
     size_t cap;      /* jobs at a time                                            */
     int is_held;     /* all jobs are done, and are held                           */
@@ -274,7 +273,6 @@ static int window_finish(window_run *run, brc_error *err)
     brc_window_job *job = job_at(run, run->head);
     const brc_window_ops *ops = run->w->ops;
     run->finishing = 1;
-    run->finished += job != NULL ? job->bytes : 0;
     if (job == NULL) {
         run->head++;
         return BRC_OK;
@@ -398,10 +396,8 @@ static int window_is_ready(const window_run *run)
 static int window_end_batch(window_run *run, brc_error *err)
 {
     const brc_window_ops *ops = run->w->ops;
-    const int is_much = run->finished >= ops->batch / 2;
     run->finishing = 0;
-    run->finished = 0;
-    return ops->rest != NULL ? ops->rest(ops->ctx, is_much, err) : BRC_OK;
+    return ops->rest != NULL ? ops->rest(ops->ctx, 0, err) : BRC_OK;
 }
 
 #define LONG_WAIT_NS INT64_C(10000000)

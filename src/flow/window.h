@@ -60,7 +60,7 @@ typedef struct brc_window_ops {
     /* For finishing that holds a lock: many jobs are finished at a time, namely jobs of about `batch`
      * bytes, or half of the window, or all that are done if no other job can be filled. rest() is
      * called after these jobs, unless they were the last, and before the thread waits; `now` says that
-     * many bytes were finished, or that the wait will be long. NULL: each job is finished once it has run. */
+     * the wait will be long. NULL: each job is finished once it has run. */
     size_t batch;
     int (*rest)(void *ctx, int now, brc_error *err);
     /* 1: no job is finished. The run ends when all jobs are done, and leaves them in the window's `held`. */

@@ -6,11 +6,12 @@
  * row. It ends when it has many bytes or has lasted long, and the next row that is written begins
  * another. While none is open, reads work as outside of a write.
  *
- * The longest duration depends on others. Every batch writes some pages again that the batch before
- * wrote, most of all if rows lie all over the index (write.c sorts them, but each set of
- * chunks is spread over the whole index again). So a batch may be twice as long as the one before,
- * up to a limit, as long as nobody has waited for it. If another process waits, the batch ends, and
- * the next one is short again.
+ * How much a transaction takes depends on others. Each has its syncs, and writes some pages again
+ * that the one before wrote. So a bulk write for which nobody waits goes on for a long time, and
+ * spills: SQLite writes its changed pages into the file as soon as its small cache is full, which
+ * locks readers out, takes no memory, and keeps the disk busy meanwhile. It ends as soon as another
+ * process waits. The next transaction is short then, and keeps its pages in memory, so that readers
+ * wait for no more than its commit; so do all that follow, until nobody has waited for one of them.
  *
  * A bulk write that stays below one batch is one transaction together with its finish. Else no
  * batch is acknowledged before the last one: until then `synchronous` is FULL in place of EXTRA.
@@ -21,14 +22,16 @@
 #include "../base/process.h"
 #include "db.h"
 
-/* Limits of one transaction: bytes of stored objects, bytes of changed pages, and its duration,
- * which is about the time that readers and other writers wait. */
-#define BATCH_BYTES ((uint64_t)8 << 20)
-#define BATCH_CHANGED ((uint64_t)16 << 20)
-#define BATCH_NS INT64_C(25000000)
-/* How many times longer a transaction may last while nobody waits, and how many times more bytes it
- * may have, which take memory too. */
-enum { REACH_AWAITED = 2, REACH_MOST = 32, REACH_BYTES_MOST = 4 };
+/* Limits of a transaction: bytes of stored objects, bytes of changed pages, and its duration, which
+ * is about the time that other writers wait; readers wait for the commit. */
+#define BATCH_BYTES ((uint64_t)16 << 20)
+#define BATCH_CHANGED ((uint64_t)32 << 20)
+#define BATCH_NS INT64_C(50000000)
+/* The same for one that spills, whose stored objects take no memory. */
+#define LONG_CHANGED ((uint64_t)64 << 20)
+#define LONG_NS INT64_C(800000000)
+/* After this duration a transaction ends if another process waits, which is asked this often. */
+#define SHORT_NS INT64_C(25000000)
 #define LOOK_NS INT64_C(1000000)
 #define FEW_ROWS 128 /* of objects, and of chunks that the file has already */
 #define FEW_BYTES ((uint64_t)1 << 20)
@@ -72,6 +75,16 @@ static int check_goes_on(brc_store *store, brc_error *err)
     return rc;
 }
 
+/* Lets SQLite write changed pages into the file before the commit, as soon as the page cache is
+ * full, or only when the transaction has very many. */
+static int bulk_spill(brc_store *store, int spills, brc_error *err)
+{
+    if (spills == store->bulk.spills)
+        return BRC_OK;
+    store->bulk.spills = spills;
+    return brc_exec(store, spills ? BRC_SPILL_EARLY : BRC_SPILL, err);
+}
+
 static int bulk_open(brc_store *store, brc_error *err)
 {
     if (store->bulk.failed)
@@ -89,7 +102,13 @@ static int bulk_open(brc_store *store, brc_error *err)
     store->bulk.opened_at = store->bulk.looked_at = brc_monotonic_ns();
     store->bulk.journalled = brc_vfs_journalled(store->vfs);
     store->bulk.rows_before = sqlite3_total_changes(store->db);
-    return check_goes_on(store, err);
+    int rc = check_goes_on(store, err);
+    if (rc == BRC_OK)
+        rc = bulk_spill(store,
+                        !brc_vfs_in_wal(store->vfs) && !store->bulk.was_awaited &&
+                            !brc_vfs_is_awaited(store->vfs),
+                        err);
+    return rc;
 }
 
 static int bulk_enter(brc_store *store, brc_error *err)
@@ -100,19 +119,6 @@ static int bulk_enter(brc_store *store, brc_error *err)
                         "other change",
                         store->path);
     return bulk_open(store, err);
-}
-
-/* Computes how long the next batch may be. In WAL mode only other writers wait, and the journal
- * does not tell how much changes. With a rollback journal a commit syncs three times, so a batch
- * has twice the bytes. */
-static void bulk_reach(brc_store *store)
-{
-    if (brc_vfs_in_wal(store->vfs))
-        store->bulk.reach = 1;
-    else if (brc_vfs_is_awaited(store->vfs))
-        store->bulk.reach = REACH_AWAITED;
-    else if (store->bulk.reach < REACH_MOST)
-        store->bulk.reach *= 2;
 }
 
 /* Returns 1 if nothing was written since the transaction was begun: it was opened only for a
@@ -146,13 +152,13 @@ static int bulk_commit(brc_store *store, brc_error *err)
         return BRC_OK;
     if (bulk_is_untouched(store))
         return bulk_let_go(store, err);
+    store->bulk.was_awaited = brc_vfs_is_awaited(store->vfs);
     int rc = brc_store_commit(store, err);
     store->bulk.is_open = 0;
     if (rc < 0) {
         store->bulk.failed = 1;
         return rc;
     }
-    bulk_reach(store);
     return store->bulk.batches++ == 0 ? brc_exec(store, "PRAGMA synchronous=FULL", err) : BRC_OK;
 }
 
@@ -161,16 +167,16 @@ static int bulk_commit(brc_store *store, brc_error *err)
 static int bulk_is_due(brc_store *store)
 {
     brc_bulk *bulk = &store->bulk;
-    const int reach = bulk->reach;
-    const uint64_t more = (uint64_t)(reach < REACH_BYTES_MOST ? reach : REACH_BYTES_MOST);
     const int64_t rows = sqlite3_total_changes(store->db) - bulk->rows_before;
     if (rows < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
         return 0;
     const int64_t now = brc_monotonic_ns(), age = now - bulk->opened_at;
-    if (age >= BATCH_NS * reach || store->inserted_bytes >= BATCH_BYTES * more ||
-        brc_vfs_journalled(store->vfs) - bulk->journalled >= BATCH_CHANGED * more)
+    const uint64_t changed = brc_vfs_journalled(store->vfs) - bulk->journalled;
+    if (age >= (bulk->spills ? LONG_NS : BATCH_NS) ||
+        changed >= (bulk->spills ? LONG_CHANGED : BATCH_CHANGED) ||
+        (!bulk->spills && store->inserted_bytes >= BATCH_BYTES))
         return 1;
-    if (age < BATCH_NS || now - bulk->looked_at < LOOK_NS)
+    if (age < SHORT_NS || now - bulk->looked_at < LOOK_NS)
         return 0;
     bulk->looked_at = now;
     return brc_vfs_is_awaited(store->vfs);
@@ -193,7 +199,7 @@ int brc_store_bulk_begin(brc_store *store, brc_error *err)
     BRC_TRY(brc_store_writable(store, err));
     if (store->bulk.on || store->write_depth > 0 || store->read_depth > 0)
         return brc_fail(err, BRC_EMISUSE, "a bulk write cannot begin inside another change");
-    store->bulk = (brc_bulk){.on = 1, .reach = 1, .enter = bulk_enter, .leave = bulk_leave,
+    store->bulk = (brc_bulk){.on = 1, .enter = bulk_enter, .leave = bulk_leave,
                              .open = bulk_open};
     return BRC_OK;
 }
@@ -226,6 +232,7 @@ static void bulk_off(brc_store *store)
 {
     if (store->bulk.batches > 0)
         sqlite3_exec(store->db, "PRAGMA synchronous=EXTRA", NULL, NULL, NULL);
+    (void)!bulk_spill(store, 0, NULL);
     store->bulk.on = store->bulk.is_open = 0;
     brc_page_cache_reset(store);
 }

@@ -41,6 +41,7 @@ int brc_row_sum_register(sqlite3 *db);
  * end, which locks readers out until then: 256 MiB, so no batch reaches it. One page more, because
  * SQLite takes a multiple of 256 for "never". */
 #define BRC_SPILL "PRAGMA cache_spill=16385"
+#define BRC_SPILL_EARLY "PRAGMA cache_spill=1" /* as soon as the page cache is full */
 #define BRC_PAGE_CACHE_MANY "PRAGMA cache_size=-65536"
 
 typedef struct brc_stmt_slot {
@@ -89,7 +90,8 @@ typedef struct brc_bulk {
     int failed;       /* the bulk write's changes will not be kept                     */
     int64_t draft;    /* the draft that is written to; 0: none yet                     */
     uint64_t batches; /* transactions that were committed                              */
-    int reach;        /* how many times longer than the shortest this batch may be     */
+    int spills;       /* changed pages go into the file before the commit              */
+    int was_awaited;  /* somebody waited for the last transaction                      */
     int64_t rows_before; /* sqlite3_total_changes() when the batch was begun           */
     int64_t opened_at, looked_at; /* on the monotonic clock, in ns                     */
     uint64_t journalled; /* brc_vfs_journalled() when the batch was begun              */

@@ -25,7 +25,7 @@
 #include "file_lock.h"
 #include "journal_check.h"
 #include "wal_check.h"
-#include "write_run.h"
+#include "joined.h"
 
 typedef struct brc_vfs_file brc_vfs_file;
 
@@ -58,7 +58,7 @@ struct brc_vfs_file {
     brc_vfs *v;
     int is_main, is_journal;
     brc_file_lock lock; /* if it has no descriptor, the VFS below holds the lock */
-    brc_write_run run;  /* of FILE and its journal */
+    brc_joined run;  /* of FILE and its journal */
     sqlite3_file *real;
 };
 
@@ -569,7 +569,7 @@ static int joins_writes(const brc_vfs_file *f)
 
 static int vfs_flush(brc_vfs_file *f)
 {
-    return brc_write_run_flush(&f->run, f->real);
+    return brc_joined_flush(&f->run, f->real);
 }
 
 static int vfs_close(sqlite3_file *file)
@@ -582,7 +582,7 @@ static int vfs_close(sqlite3_file *file)
         f->v->is_wished = 0; /* when the file has left WAL mode, it is asked again */
         f->v->is_assumed = 0;
     }
-    brc_write_run_dispose(&f->run);
+    brc_joined_dispose(&f->run);
     brc_file_lock_close(&f->lock);
     return f->real->pMethods != NULL ? f->real->pMethods->xClose(f->real) : SQLITE_OK;
 }
@@ -590,7 +590,7 @@ static int vfs_close(sqlite3_file *file)
 static int vfs_read(sqlite3_file *file, void *into, int len, sqlite3_int64 at)
 {
     brc_vfs_file *f = file_of(file);
-    int rc = brc_write_run_read(&f->run, f->real, into, len, at);
+    int rc = brc_joined_read(&f->run, f->real, into, len, at);
     if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
         f->v->unread++;
     if (f->is_main && f->v->watch != NULL)
@@ -606,14 +606,14 @@ static int vfs_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
     if (f->is_journal)
         f->v->journalled += (uint64_t)len;
     if (joins_writes(f))
-        return brc_write_run_add(&f->run, f->real, data, len, at);
+        return brc_joined_write(&f->run, f->real, data, len, at);
     return f->real->pMethods->xWrite(f->real, data, len, at);
 }
 
 static int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     brc_vfs_file *f = file_of(file);
-    brc_write_run_cut(&f->run, size);
+    brc_joined_cut(&f->run, size);
     int rc = vfs_flush(f);
     return rc == SQLITE_OK ? f->real->pMethods->xTruncate(f->real, size) : rc;
 }
@@ -628,7 +628,7 @@ static int vfs_sync(sqlite3_file *file, int flags)
 static int vfs_size(sqlite3_file *file, sqlite3_int64 *size)
 {
     brc_vfs_file *f = file_of(file);
-    return brc_write_run_file_size(&f->run, f->real, size);
+    return brc_joined_size(&f->run, f->real, size);
 }
 
 static int vfs_lock(sqlite3_file *file, int level)
@@ -846,7 +846,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
         return rc;
     if (f->is_main)
         v->main = f;
-    brc_write_run_init(&f->run, f->is_main ? RUN_OF_FILE : RUN_OF_JOURNAL, f->is_journal);
+    brc_joined_init(&f->run, f->is_main ? RUN_OF_FILE : RUN_OF_JOURNAL, f->is_journal);
+    if (f->is_main)
+        brc_joined_early(&f->run, f->lock.fd);
     f->file.pMethods = f->lock.fd >= 0 ? &vfs_methods_wal : &vfs_methods;
     return SQLITE_OK;
 }

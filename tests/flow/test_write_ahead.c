@@ -8,6 +8,8 @@
 #include <time.h>
 
 #include "../../src/store/db.h"
+#include "../../src/store/vfs.h"
+#include "../../src/work/session.h"
 #include "../kit/hooked_kit.h"
 #include "../kit/ios.h"
 #include "../kit/suite.h"
@@ -37,6 +39,7 @@ static void stores_little_anew(scenario *t)
 typedef struct meddler {
     pthread_t thread;
     sqlite3 *db;
+    breccia *waits; /* announces that somebody waits, until the first change */
     const char *sql;    /* a change; NULL: none          */
     atomic_int is_over;
     atomic_long left, changed; /* how often it found rows all left, changed them */
@@ -59,6 +62,7 @@ static void *meddle(void *ctx)
     while (!atomic_load(&m->is_over)) {
         if (sqlite3_exec(m->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
             continue;
+        brc_vfs_recall(m->waits->store->vfs);
         const int64_t left = ask(m->db, "SELECT count(*) FROM " ALL_LEFT);
         m->left += left > 0;
         m->faults += ask(m->db, accounted) != 0;
@@ -97,6 +101,7 @@ static void meddle_start(meddler *m, scenario *t, const char *sql)
     ck_assert_int_eq(sqlite3_open(t->file, &m->db), SQLITE_OK);
     ck_assert_int_eq(brc_row_sum_register(m->db), SQLITE_OK);
     sqlite3_busy_handler(m->db, try_soon, NULL);
+    m->waits = scenario_handle(t, 0);
     ck_assert_int_eq(pthread_create(&m->thread, NULL, meddle, m), 0);
 }
 
@@ -105,6 +110,7 @@ static void meddle_stop(meddler *m)
     atomic_store(&m->is_over, 1);
     pthread_join(m->thread, NULL);
     ck_assert_int_eq(sqlite3_close(m->db), SQLITE_OK);
+    brc_free(m->waits);
     ck_assert_int_eq(m->faults, 0);
 }
 
@@ -159,6 +165,7 @@ LOOP(whatever_others_do_in_between_all_is_there, 0, 2)
     for (int i = 0; i < WRITES && !has_met(&m); i++) {
         free(data);
         data = bytes_of(7 + (uint64_t)i, CHUNKS);
+        brc_vfs_announce(m.waits->store->vfs);
         OK(&t, brc_array_write(a, NULL, data, (size_t)CHUNKS * CHUNK, &t.err));
     }
     meddle_stop(&m);
