@@ -228,7 +228,7 @@ CASE("killed", .setup = killed_setup, .teardown = killed_teardown,
 LOOP(whenever_it_is_killed, 0, 2 * fault_nacts)
 {
     const int act = _i / 2, wal = _i % 2;
-    const uint64_t each = effort_step(7, 20);
+    const uint64_t each = effort_step(5, 20);
     uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
     kit = &kits[wal];
     base = &bases[wal];
@@ -239,7 +239,7 @@ LOOP(whenever_it_is_killed, 0, 2 * fault_nacts)
     char *seen_before = file_digest_seen(base->work);
     for (; run_and_die(fault_acts[act].run, n); n += each, killed++)
         look_at_dead(act, n, seen_before, seen_after);
-    ck_assert_uint_ge(killed, 15 / each);
+    ck_assert_uint_ge(killed, 10 / each); /* a small act writes some ten times */
     free(seen_before);
     free(seen_after);
 }
