@@ -232,25 +232,51 @@ LOOP(what_was_cut_by_key_is_gone_after_a_resize, 0, 8)
     scenario_stop(&t);
 }
 
-/* A shard that is set has inner chunks that the array does not meet. */
-TEST(a_shard_that_is_set_keeps_all_of_it)
+#define PLAIN "12", "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[4]," \
+              "\"codecs\":[" BYTES "],\"index_codecs\":[" BYTES "]}}"
+enum { PLAIN_BYTES = 24 + 3 * 16 };
+
+/* Sets a shard of the elements 100 to 111 in an array of three elements. */
+static void set_whole_shard(scenario *t, uint8_t shard[PLAIN_BYTES], uint16_t values[12])
 {
-    uint8_t shard[24 + 3 * 16];
-    uint16_t values[12];
-    brc_buf is = BRC_BUF_INIT;
-    scenario t;
     for (int i = 0; i < 12; i++)
         values[i] = (uint16_t)(100 + i);
-    memcpy(shard, values, sizeof(values));
+    memcpy(shard, values, 12 * sizeof(*values));
     for (int i = 0; i < 3; i++) {
         brc_put_u64le(shard + 24 + 16 * i, (uint64_t)i * 8);
         brc_put_u64le(shard + 32 + 16 * i, 8);
     }
+    set_shape(t, "3", PLAIN);
+    OK(t, brc_key_set(t->session, "a/c/0", shard, PLAIN_BYTES, 0, &t->err));
+}
+
+/* Chunks that the shard holds beyond the array's end are dropped too, not only the elements of the
+ * chunk that the end cuts. */
+LOOP(a_resize_clears_what_a_shard_holds_beyond_the_edge, 0, 2)
+{
+    uint8_t shard[PLAIN_BYTES];
+    uint16_t values[12];
+    scenario t;
     scenario_start(&t);
-#define PLAIN "12", "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[4]," \
-              "\"codecs\":[" BYTES "],\"index_codecs\":[" BYTES "]}}"
-    set_shape(&t, "3", PLAIN);
-    OK(&t, brc_key_set(t.session, "a/c/0", shard, sizeof(shard), 0, &t.err));
+    set_whole_shard(&t, shard, values);
+    if (_i)
+        scenario_commit(&t, "three");
+    resize_line(&t, 12);
+    memset(values + 3, 0, 9 * sizeof(*values));
+    line_is(&t, values, 12);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+/* A shard that is set has inner chunks that the array does not meet. */
+TEST(a_shard_that_is_set_keeps_all_of_it)
+{
+    uint8_t shard[PLAIN_BYTES];
+    uint16_t values[12];
+    brc_buf is = BRC_BUF_INIT;
+    scenario t;
+    scenario_start(&t);
+    set_whole_shard(&t, shard, values);
     OK(&t, brc_key_get(&is, t.session, "a/c/0", NULL, NULL, &t.err));
     ck_assert_uint_eq(is.len, sizeof(shard));
     ck_assert_mem_eq(is.data, shard, sizeof(shard));
