@@ -789,7 +789,6 @@ int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, int take_o
     BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see the session's state */
     brc_session_end_read(onto);
     BRC_TRY(has_own(onto, &has, err));
-    BRC_TRY(brc_draft_saves_end(onto->repo->store, draft->id, err));
     if (!has)
         return take_over(onto, draft, err);
     BRC_TRY(check_same_base(onto, draft, err));
