@@ -528,7 +528,7 @@ TEST(many_nodes_go_in_a_few_steps)
 
 /* ---- many chunks -------------------------------- */
 
-enum { LONG = 20000, STEP = 4096 /* chunks of a dropped draft that a transaction deletes */ };
+enum { LONG = 40000, STEP = 4096 /* chunks of a dropped draft that a transaction deletes */ };
 
 static void put_many(brc_session *s, uint64_t first, uint64_t n)
 {
