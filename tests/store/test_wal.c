@@ -180,6 +180,22 @@ TEST(a_reader_and_a_writer_go_on_side_by_side)
     at_rest();
 }
 
+/* The first write reads the setting, within a transaction of SQLite that ends before the write. */
+TEST(a_read_after_the_first_write_sees_one_state)
+{
+    brc_store *a = open_more(0), *b = open_more(0);
+    change(a, "main");
+    OK(brc_store_begin_read(a, &kit.err));
+    value_is(a, "main");
+    change(b, "side");
+    value_is(a, "main");
+    brc_store_end_read(a);
+    value_is(a, "side");
+    brc_store_close(a);
+    brc_store_close(b);
+    at_rest();
+}
+
 TEST(the_setting_can_be_taken_back)
 {
     int asks;
