@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../src/zarr/array/array.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/hooked_kit.h"
 #include "../kit/suite.h"
 
 TEST_SUITE(write_stream);
@@ -232,4 +234,36 @@ TEST(a_stream_that_ends_too_early_leaves_the_array_as_it_was)
         case_stop(&c);
     }
     exchange_stop(&kit);
+}
+
+static void slowly(void *ctx)
+{
+    (void)ctx;
+    usleep(200000);
+}
+
+/* While one worker decodes a piece of a chunk, the others do not write the chunk. */
+TEST(a_chunk_waits_for_its_slowest_piece)
+{
+    enum { PIECE = 64, ELEMENTS = 4 * PIECE };
+    static const char *const pieces =
+        "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[64],\"codecs\":"
+        "[" HOOKED_CODECS "],\"index_codecs\":[" LITTLE "]}}]";
+    const uint64_t shape = ELEMENTS;
+    int32_t data[ELEMENTS], got[ELEMENTS];
+    scenario t;
+    hooked_parts parts;
+    memset(&t, 0, sizeof(t));
+    hooked_file_start(&t, &parts, 3);
+    brc_array *a = scenario_array(&t, "/a", "int32", 1, &shape, &shape, "-1", pieces);
+    for (int i = 0; i < ELEMENTS; i++)
+        data[i] = i / PIECE;
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    hook_decode(slowly, NULL, 1);
+    OK(&t, brc_array_set_codecs(a, "[" LITTLE "]", 1, &t.err));
+    ck_assert_int_eq(hook_calls(), 1);
+    OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    ck_assert_mem_eq(got, data, sizeof(got));
+    brc_array_free(a);
+    hooked_file_stop(&t, &parts);
 }
