@@ -661,6 +661,12 @@ void cli_put(struct cli *cli, const char *bytes, size_t len)
 
     if (out->failure || len == 0)
         return;
+    if (!out->hold && !out->pager.start && len >= limit) {
+        write_bytes(out, out->data, out->len);
+        out->len = 0;
+        write_bytes(out, bytes, len);
+        return;
+    }
     if (out->len + len > out->cap) {
         size_t cap = out->cap ? out->cap : 4096;
 

@@ -665,6 +665,11 @@ BRC_API BRC_MUST_USE int brc_write(const brc_io *io, size_t n, brc_error *err);
  * elements, piece by piece. */
 BRC_API BRC_MUST_USE int brc_array_stream(brc_array *a, const brc_sel *sel, uint32_t flags,
                                           int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
+/* Writes the bytes that brc_array_stream() passes on into the open file `fd`, from its offset on, and
+ * leaves the offset behind them: a regular file by several threads, while the next run is read.
+ * `name` is the file's name in messages. Does not sync. Whatever was written stays after a failure. */
+BRC_API BRC_MUST_USE int brc_array_save(brc_array *a, const brc_sel *sel, uint32_t flags, int fd, const char *name,
+                                        brc_error *err);
 /* Writes the selected elements (NULL: the whole array) from `get`, which gives them in C order and
  * in the form of brc_array_write(), for selections that are larger than memory. `get` writes the
  * next bytes to `dst` and their number to *got, which is less than `len` only at the end of the

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../cli.h"
@@ -125,10 +126,20 @@ static int put_raw_run(void *ctx, const void *data, size_t len)
     return cli_out_check(cli);
 }
 
+/* The library writes a regular file by several threads. A pipe may block, where a signal must end
+ * the command. */
 static int stream_runs(struct cli *cli, const brc_sel *sel, uint32_t flags)
 {
     brc_error err = BRC_ERROR_INIT;
+    struct stat status;
 
+    if (!cli->decoder && !cli->out.hold && fstat(cli->out.fd, &status) == 0 &&
+        S_ISREG(status.st_mode)) {
+        CLI_TRY(cli_out_flush(cli));
+        return cli_called(cli, brc_array_save(cli->array, sel, flags, cli->out.fd, cli->out.name,
+                                              &err),
+                          &err);
+    }
     return cli_called(cli, brc_array_stream(cli->array, sel, flags, put_raw_run, cli, &err), &err);
 }
 

@@ -231,6 +231,15 @@ void brc_cut_runs(brc_cut *out, const brc_sel *within, const uint64_t *chunk, si
     align_first(out, chunk);
 }
 
+int brc_cut_is_whole(const brc_cut *cut, const uint64_t *chunk)
+{
+    for (int i = 0; i < cut->within.ndim; i++)
+        if (cut->extent[i] < cut->within.count[i] &&
+            cut->extent[i] * cut->within.step[i] % chunk[i] != 0)
+            return 0;
+    return 1;
+}
+
 void brc_cut_chunks(brc_cut *out, const brc_sel *within, const uint64_t *chunk, size_t item,
                     uint64_t budget)
 {

@@ -109,6 +109,8 @@ typedef struct brc_cut {
  * always fits. `within` fits the array. item: bytes of an element; 0: variable. */
 void brc_cut_runs(brc_cut *out, const brc_sel *within, const uint64_t *chunk, size_t item,
                   int fortran, uint64_t budget);
+/* Returns 1 if the boxes of a cut into runs end where chunks do, so that no chunk is in two of them. */
+int brc_cut_is_whole(const brc_cut *cut, const uint64_t *chunk);
 /* Cuts a selection into boxes of one chunk, or of as many chunks, from the last axis on, as `budget`
  * bytes allow. A box has several chunks along an axis only if it covers all later axes whole. */
 void brc_cut_chunks(brc_cut *out, const brc_sel *within, const uint64_t *chunk, size_t item,

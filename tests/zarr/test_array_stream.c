@@ -1,7 +1,12 @@
 /* Selections that are streamed: what a program gets run by run is what one read gives, and what it
  * gives as it is asked is what one write of it makes. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/ios.h"
@@ -86,8 +91,8 @@ TEST(runs_are_bounded_and_can_be_stopped)
     taker all = { .array = other, .all = BRC_BUF_INIT }, some = { .all = BRC_BUF_INIT, .stop = 2 };
     OK(&t, brc_array_stream(a, NULL, 0, take_run, &all, &t.err));
     ck_assert_uint_eq(all.bytes, 160 * MIB);
-    ck_assert_uint_eq(all.longest, 60 * MIB); /* six rows of chunks, no half ones */
-    ck_assert_int_eq(all.runs, 3);
+    ck_assert_uint_eq(all.longest, 10 * MIB); /* a row of chunks, no half one */
+    ck_assert_int_eq(all.runs, 16);
     FAILS(&t, BRC_EINTERRUPT, brc_array_stream(a, NULL, 0, take_run, &some, &t.err));
     ck_assert_int_eq(some.runs, 2);
     brc_buf_dispose(&all.all);
@@ -95,6 +100,130 @@ TEST(runs_are_bounded_and_can_be_stopped)
     brc_array_free(other);
     brc_array_free(a);
     scenario_stop(&t);
+}
+
+/* A row of chunks has 40 MiB, which is more than a run usually has. */
+TEST(a_long_row_of_chunks_is_one_run)
+{
+    scenario t;
+    const uint64_t shape[2] = { 30, 4 * MIB }, chunk[2] = { 10, 1000 };
+    taker all = { .all = BRC_BUF_INIT };
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 2, shape, chunk, "7", NULL);
+    OK(&t, brc_array_stream(a, NULL, 0, take_run, &all, &t.err));
+    ck_assert_uint_eq(all.longest, 40 * MIB);
+    ck_assert_int_eq(all.runs, 3);
+    brc_buf_dispose(&all.all);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+
+/* ---- into a file -------------------------------- */
+
+enum { SAVED_ROWS = 40 }; /* of 1 MiB: several runs, and parts of runs */
+
+typedef struct saved {
+    scenario t;
+    brc_array *a;
+    brc_buf want;
+    char file[200];
+} saved;
+
+static int keep_run(void *ctx, const void *data, size_t len)
+{
+    brc_error err = BRC_ERROR_INIT;
+    return brc_buf_append(ctx, data, len, &err) < 0;
+}
+
+static void saved_start(saved *s, uint32_t flags)
+{
+    const uint64_t shape[2] = { SAVED_ROWS, MIB / 4 }, chunk[2] = { 3, 1000 };
+    const size_t n = SAVED_ROWS * (size_t)MIB / 4;
+    int32_t *data = malloc(n * sizeof(*data));
+    ck_assert_ptr_nonnull(data);
+    memset(s, 0, sizeof(*s));
+    scenario_start(&s->t);
+    s->a = scenario_array(&s->t, "/a", "int32", 2, shape, chunk, NULL, NULL);
+    for (size_t i = 0; i < n; i++)
+        data[i] = (int32_t)(i * 7919);
+    OK(&s->t, brc_array_write(s->a, NULL, data, n * sizeof(*data), &s->t.err));
+    OK(&s->t, brc_array_stream(s->a, NULL, flags, keep_run, &s->want, &s->t.err));
+    snprintf(s->file, sizeof(s->file), "%s.saved", s->t.file);
+    free(data);
+}
+
+static void saved_stop(saved *s)
+{
+    unlink(s->file);
+    brc_buf_dispose(&s->want);
+    brc_array_free(s->a);
+    scenario_stop(&s->t);
+}
+
+static void has_saved(const saved *s, size_t at)
+{
+    uint8_t *got = malloc(s->want.len + 1);
+    ck_assert_ptr_nonnull(got);
+    int fd = open(s->file, O_RDONLY);
+    ck_assert_int_eq(pread(fd, got, s->want.len + 1, (off_t)at), (ssize_t)s->want.len);
+    ck_assert_int_eq(memcmp(got, s->want.data, s->want.len), 0);
+    close(fd);
+    free(got);
+}
+
+/* The offset ends behind the elements. A file that was opened to append gets them at its end. */
+LOOP(a_file_gets_what_is_streamed, 0, 4)
+{
+    const uint32_t flags = _i % 2 ? BRC_STREAM_NPY : 0;
+    saved s;
+    saved_start(&s, flags);
+    int fd = open(s.file, O_RDWR | O_CREAT | (_i / 2 ? O_APPEND : 0), 0600);
+    ck_assert_int_eq(write(fd, "before", 6), 6);
+    OK(&s.t, brc_array_save(s.a, NULL, flags, fd, s.file, &s.t.err));
+    ck_assert_int_eq(lseek(fd, 0, SEEK_CUR), (off_t)(6 + s.want.len));
+    close(fd);
+    has_saved(&s, 6);
+    saved_stop(&s);
+}
+
+TEST(a_pipe_gets_what_is_streamed)
+{
+    scenario t;
+    int32_t data[3] = { 1, -2, 3 }, got[4];
+    int ends[2];
+    const uint64_t n = 3;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "int32", 1, &n, &n, NULL, NULL);
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    ck_assert_int_eq(pipe(ends), 0);
+    OK(&t, brc_array_save(a, NULL, 0, ends[1], "the pipe", &t.err));
+    ck_assert_int_eq(read(ends[0], got, sizeof(got)), sizeof(data));
+    ck_assert_int_eq(memcmp(got, data, sizeof(data)), 0);
+    close(ends[0]);
+    close(ends[1]);
+    FAILS(&t, BRC_EINVAL, brc_array_save(a, NULL, 0, 1, NULL, &t.err));
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+
+/* Parts that are under way when another fails are waited for. */
+LOOP(a_file_that_may_not_grow_is_an_error, 0, 3)
+{
+    static const rlim_t most[] = { 1000, 5 * MIB, 30 * MIB };
+    saved s;
+    saved_start(&s, 0);
+    struct rlimit before, limit;
+    int fd = open(s.file, O_RDWR | O_CREAT, 0600);
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = most[_i];
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    FAILS(&s.t, BRC_EIO, brc_array_save(s.a, NULL, 0, fd, s.file, &s.t.err));
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ck_assert_ptr_nonnull(strstr(s.t.err.message, s.file));
+    close(fd);
+    saved_stop(&s);
 }
 
 /* ---- writing -------------------------------- */

@@ -338,52 +338,6 @@ int brc_npy_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_
     return rc;
 }
 
-static int stream_elements(brc_array *a, const brc_sel *sel,
-                           int (*put)(void *ctx, const void *data, size_t len), void *ctx,
-                           brc_error *err)
-{
-    brc_element_runs runs;
-    brc_span run;
-    int rc;
-    rc = brc_element_runs_start(&runs, a, sel, err);
-    while (rc >= 0 && (rc = brc_element_runs_next(&runs, &run, err)) > 0) {
-        if (put(ctx, run.data, run.len) == 0)
-            continue;
-        rc = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
-        break;
-    }
-    brc_element_runs_end(&runs);
-    return rc;
-}
-
-static int stream_file(brc_array *a, const brc_sel *sel,
-                       int (*put)(void *ctx, const void *data, size_t len), void *ctx,
-                       brc_error *err)
-{
-    brc_npy_out o;
-    brc_span piece;
-    int more;
-
-    BRC_TRY(brc_npy_out_start(&o, a, sel, brc_session_registry(brc_array_session(a)), err));
-    while ((more = brc_npy_out_next(&o, &piece, err)) > 0) {
-        if (put(ctx, piece.data, piece.len) == 0)
-            continue;
-        more = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
-        break;
-    }
-    brc_npy_out_stop(&o);
-    return more;
-}
-
-int brc_array_stream(brc_array *a, const brc_sel *sel, uint32_t flags,
-                     int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err)
-{
-    if (!a || !put)
-        return brc_fail(err, BRC_EINVAL, "an array and a function are needed");
-    BRC_TRY(brc_flags_check(flags, BRC_STREAM_NPY, "brc_array_stream()", err));
-    return flags != 0 ? stream_file(a, sel, put, ctx, err) : stream_elements(a, sel, put, ctx, err);
-}
-
 /* ---- loading into an existing array --------------------------------------- */
 
 static int check_type(const brc_array_info *info, const brc_elements *e, const brc_registry *reg,
@@ -571,42 +525,4 @@ void brc_npy_out_stop(brc_npy_out *o)
     brc_buf_dispose(&o->header);
     brc_element_runs_end(&o->runs);
     memset(o, 0, sizeof(*o));
-}
-
-static int write_pieces(brc_npy_out *o, int fd, const char *name, brc_error *err)
-{
-    brc_span piece;
-    int more;
-    while ((more = brc_npy_out_next(o, &piece, err)) > 0)
-        BRC_TRY(brc_fd_write(fd, piece.data, piece.len, name, err));
-    return more;
-}
-
-static int write_file(brc_npy_out *o, const brc_dest *dest, brc_error *err)
-{
-    const char *file = dest->in_place ? dest->path : dest->temp;
-    int fd = open(file, O_WRONLY | O_CLOEXEC | (dest->in_place ? O_TRUNC : O_CREAT | O_EXCL), 0666);
-    if (fd < 0)
-        return brc_fail_os(err, errno, "cannot make", file);
-    int rc = write_pieces(o, fd, file, err);
-    if (close(fd) < 0 && rc >= 0)
-        rc = brc_fail_os(err, errno, "cannot write", file);
-    return rc;
-}
-
-int brc_npy_save(brc_array *a, const brc_sel *sel, const char *file, int replace, brc_error *err)
-{
-    const brc_registry *reg = brc_session_registry(brc_array_session(a));
-    brc_dest dest = { 0 };
-    brc_npy_out o;
-
-    BRC_TRY(brc_npy_out_start(&o, a, sel, reg, err));
-    int rc;
-    BRC_GO(brc_dest_open(&dest, brc_array_session(a), file, replace, err));
-    BRC_GO(write_file(&o, &dest, err));
-    BRC_GO(brc_dest_finish(&dest, replace, err));
-done:
-    brc_dest_close(&dest);
-    brc_npy_out_stop(&o);
-    return rc;
 }

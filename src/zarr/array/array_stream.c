@@ -289,6 +289,29 @@ int brc_array_load_stream(brc_array *a, const brc_sel *sel,
 /* The budget for elements of variable length, which may be far longer than expected. */
 #define VARIABLE_BUDGET ((uint64_t)4 << 20)
 
+/* Cuts the selection into runs of a few chunks for each thread, which stay in the processor's cache
+ * from their decoding to their use, if these are whole rows of chunks; else into large runs, so
+ * that few chunks are decoded more than once. */
+static void cut_into_runs(brc_element_runs *runs, const brc_sel *sel)
+{
+    enum { LEAST = 8 << 20, OF_A_THREAD = 4 };
+    const uint64_t *chunk = runs->a->meta.grid.chunk;
+    const uint64_t threads = brc_pool_threads(runs->a->session->repo->pipe.pool);
+    uint64_t bytes = brc_mul_capped(runs->item, OF_A_THREAD * threads);
+    for (int i = 0; i < sel->ndim; i++)
+        bytes = brc_mul_capped(bytes, chunk[i]);
+    if (runs->item == 0) {
+        brc_cut_runs(&runs->cut, sel, chunk, 0, 0, VARIABLE_BUDGET);
+        return;
+    }
+    if (bytes < LEAST)
+        bytes = LEAST;
+    if (bytes < BRC_SLAB_BYTES)
+        brc_cut_runs(&runs->cut, sel, chunk, runs->item, 0, bytes);
+    if (bytes >= BRC_SLAB_BYTES || !brc_cut_is_whole(&runs->cut, chunk))
+        brc_cut_runs(&runs->cut, sel, chunk, runs->item, 0, BRC_SLAB_BYTES);
+}
+
 int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *sel, brc_error *err)
 {
     brc_region r;
@@ -299,8 +322,7 @@ int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *
         rc = brc_region_init(&r, runs->a, sel, NULL, NULL, err);
     if (rc == BRC_OK) {
         runs->item = a->meta.type->item_size;
-        brc_cut_runs(&runs->cut, &r.sel, a->meta.grid.chunk, runs->item, 0,
-                     runs->item > 0 ? BRC_SLAB_BYTES : VARIABLE_BUDGET);
+        cut_into_runs(runs, &r.sel);
     }
     brc_array_end_read(a);
     return rc;
