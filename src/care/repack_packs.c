@@ -150,7 +150,8 @@ static void mark_small(brc_repack_packs *p)
                       other->live < PACK_WORTH_KEEPING;
         }
         one->is_small = others > 0;
-        p->count += others > 0;
+        if (one->is_small)
+            p->count++;
     }
 }
 

@@ -751,6 +751,30 @@ TEST(small_packs_are_put_together)
     scenario_whole(&t);
 }
 
+#define RAW_CODECS "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]"
+
+/* Nothing is won by a new pack with what one small pack has, if the others are large. */
+TEST(a_small_pack_beside_a_large_one_stays)
+{
+    enum { LARGE = 1 << 19 };
+    static int32_t data[LARGE];
+    static const uint64_t shape = LARGE;
+    uint64_t random = 5;
+    for (size_t i = 0; i < LARGE; i++)
+        data[i] = (int32_t)scenario_random(&random);
+    OK(&t, put_values(1));
+    scenario_commit(&t, "small");
+    brc_array_free(scenario_array(&t, "/b", "int32", 1, &shape, &shape, NULL, RAW_CODECS));
+    scenario_set_backend(&t, t.session, "/b", spec());
+    scenario_write(&t, t.session, "/b", data, sizeof(data));
+    scenario_commit(&t, "large");
+    again();
+    ck_assert_int_eq(s3_server_objects(server, ""), 2);
+    OK(&t, brc_repack(t.repo, NULL, NULL, &t.err));
+    ck_assert_int_eq(s3_server_objects(server, ""), 2);
+    check_values(1);
+}
+
 /* Packs are of 16 to 64 MiB where there is so much to put. */
 static void packs_are_full(int before, int more)
 {
@@ -771,8 +795,7 @@ TEST(a_long_write_and_a_repack_fill_packs)
     for (uint64_t i = 0; i < shape; i++)
         data[i] = (int32_t)scenario_random(&random);
     brc_array_free(scenario_array(&t, "/b", "int32", 1, &shape, &chunk, NULL,
-                                  "[{\"name\":\"bytes\",\"configuration\":"
-                                  "{\"endian\":\"little\"}}]"));
+                                  RAW_CODECS));
     scenario_set_backend(&t, t.session, "/b", spec());
     scenario_write(&t, t.session, "/b", data, shape * sizeof(*data));
     scenario_commit(&t, "one");
@@ -802,8 +825,7 @@ static void many_packs(void)
     uint64_t random = 5;
     brc_sel sel = BRC_SEL_INIT;
     brc_array_free(scenario_array(&t, "/b", "int32", 1, &shape, &chunk, NULL,
-                                  "[{\"name\":\"bytes\",\"configuration\":"
-                                  "{\"endian\":\"little\"}}]"));
+                                  RAW_CODECS));
     scenario_set_backend(&t, t.session, "/b", spec());
     brc_array *a = scenario_array_at(&t, t.session, "/b");
     sel_all(&sel, a);
