@@ -100,8 +100,10 @@ LOOP(a_file_is_as_if_nothing_were_joined, 0, 40)
         at += len;
         if (r % 7 == 0) { /* a truncation */
             const sqlite3_int64 to = (sqlite3_int64)(store_kit_random(&seed) % MOST);
+            const sqlite3_int64 before = file.size > to ? file.size : to;
             brc_joined_cut(&run, to);
             ck_assert_int_eq(brc_joined_flush(&run, &file.base), SQLITE_OK);
+            ck_assert_int_le(file.size, before);
             file.size = plain.size = plain.size < to ? plain.size : to;
             memset(file.bytes + file.size, 0, (size_t)(MOST - file.size));
             memset(plain.bytes + plain.size, 0, (size_t)(MOST - plain.size));

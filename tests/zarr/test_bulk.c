@@ -122,6 +122,18 @@ TEST(pages_spill_while_nobody_waits)
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
 
+LOOP(a_transaction_spills_if_nobody_waits_when_it_begins, 0, 2)
+{
+    brc_store *store = t.repo->store;
+    if (_i)
+        brc_vfs_announce(other->store->vfs);
+    OK(&t, brc_store_bulk_begin(store, &t.err));
+    OK(&t, brc_store_wake(store, &t.err));
+    ck_assert_int_eq(store->bulk.spills, !_i);
+    brc_store_bulk_cancel(store);
+    brc_vfs_recall(other->store->vfs);
+}
+
 /* Readers get in: while somebody waits, no page goes into the file before the transaction's end. A
  * batch stays far below the bound of the page cache: a quarter of the usual bound is enough. */
 TEST(no_batch_spills_while_somebody_waits)
