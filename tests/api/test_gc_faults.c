@@ -282,7 +282,7 @@ CASE("faults");
 /* From some moment on nothing can be written. */
 TEST(the_disk_may_fill_at_any_moment)
 {
-    const uint64_t each = effort_step(8, 16);
+    const uint64_t each = effort_step(4, 16);
     uint64_t n = 1;
     faults_begin(2, 0);
     for (int hits = 1; hits > 0; n += each) {
@@ -297,7 +297,7 @@ TEST(the_disk_may_fill_at_any_moment)
         is_ended_by_the_next(0);
         scenario_close(&work);
     }
-    ck_assert_uint_gt(n, 100);
+    ck_assert_uint_gt(n, 50); /* joined writes */
     faults_end();
 }
 
