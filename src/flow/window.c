@@ -287,11 +287,22 @@ static int window_finish(window_run *run, brc_error *err)
 
 /* ---- the run -------------------------------- */
 
+/* Returns whether the jobs in progress are a batch and enough for all threads while the batch is
+ * finished: filling more of them would only take memory. */
+static int window_has_enough(const window_run *run, size_t n)
+{
+    const size_t batch = run->w->ops->batch, meanwhile = 2 * (size_t)brc_pool_threads(run->pool);
+    return batch > 0 && n > meanwhile && run->in_flight > batch &&
+           (run->in_flight - batch) / meanwhile >= run->largest;
+}
+
 /* Returns whether the window has room for a job as large as the largest so far. A job larger than
  * the budget has room when the window is empty. */
 static int window_has_room(const window_run *run)
 {
-    size_t n = run->w->n - run->w->nfree;
+    const size_t n = run->w->n - run->w->nfree;
+    if (window_has_enough(run, n))
+        return 0;
     return run->more && !run->later && n < run->cap &&
            run->tail - run->head < run->w->nplaces &&
            (n == 0 || run->in_flight + run->largest <= run->memory);

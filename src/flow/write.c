@@ -789,12 +789,15 @@ int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine
 #define JOBS_TOGETHER 64
 /* Jobs of a bulk write: many jobs of small chunks, whose rows are sorted. */
 #define JOBS_IN_BULK 512
-/* Bytes, decoded and encoded, of the jobs that a bulk write finishes together; those of objects
- * that are stored again; and of these where a backend is far away, so that what one batch puts
- * there fills a pack. */
+/* Bytes, decoded and encoded, of the jobs that a bulk write finishes together: many, whose rows are
+ * sorted and whose bytes a backend makes durable at once; few, where chunks are large and go to the
+ * file, or objects are stored again, so that others work while these are finished; and of objects
+ * that are stored again where a backend is far away, so that what one batch puts there fills a
+ * pack. */
 #define BATCH_BYTES ((size_t)64 << 20)
-#define BATCH_BYTES_AGAIN ((size_t)16 << 20)
+#define BATCH_BYTES_FEW ((size_t)16 << 20)
 #define BATCH_BYTES_FAR ((size_t)128 << 20)
+#define LARGE_BYTES ((size_t)64 << 10)
 /* Buffers up to this size are kept from one call to the next. */
 #define KEPT_BYTES ((size_t)1 << 20)
 
@@ -1092,6 +1095,13 @@ static void write_run_end(brc_write_run *run)
     write_trim(&run->pipe->writing);
 }
 
+static size_t batch_bytes(const brc_store *store, const brc_write_ops *ops, int is_far)
+{
+    if (ops->replace)
+        return is_far ? BATCH_BYTES_FAR : BATCH_BYTES_FEW;
+    return ops->len > LARGE_BYTES && !brc_store_uses_others(store) ? BATCH_BYTES_FEW : BATCH_BYTES;
+}
+
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
     brc_write_run run;
@@ -1102,7 +1112,7 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
     if (brc_store_in_bulk(store)) {
         const int is_far = brc_store_uses_far(store);
         window.most = ops->replace && !is_far ? window.most : JOBS_IN_BULK;
-        window.batch = !ops->replace ? BATCH_BYTES : is_far ? BATCH_BYTES_FAR : BATCH_BYTES_AGAIN;
+        window.batch = batch_bytes(store, ops, is_far);
         window.rest = write_rest;
         window.ready = write_ready;
     }

@@ -849,6 +849,16 @@ int brc_store_uses_far(const brc_store *store)
     return 0;
 }
 
+int brc_store_uses_others(const brc_store *store)
+{
+    for (size_t i = 0; i < store->backends.n; i++) {
+        const brc_store_backend *b = store->backends.slots[i];
+        if (b->impl != NULL && !brc_backend_is_inline(b))
+            return 1;
+    }
+    return 0;
+}
+
 int brc_store_caches(const brc_store *store, const brc_store_backend *b)
 {
     return store->chunks.cache != NULL && brc_backend_is_far(b);

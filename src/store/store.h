@@ -255,6 +255,8 @@ int brc_backend_on_workers(const brc_store_backend *b);
 int brc_backend_is_far(const brc_store_backend *b);
 /* Returns 1 if such a backend has been used through this handle. */
 int brc_store_uses_far(const brc_store *store);
+/* Returns 1 if a backend other than the file itself has been used through this handle. */
+int brc_store_uses_others(const brc_store *store);
 /* The cache of chunks on servers (chunk_cache.h), which brc_open_opts names. _caches: whether there is one for this
  * backend; _cached: 1 if an object's stored bytes are now in `into`, verified; _keep takes a copy of verified bytes, and
  * _keep_now writes what was kept. None of them fails: without a usable cache nothing is found. */

@@ -28,6 +28,8 @@ typedef struct window_record {
     int fail_fill, fail_first, fail_settle, fail_second, fail_finish; /* at this number; -1: none */
     atomic_int inside, most_inside, wrong;
     int pauses; /* filling holds something, until it is paused */
+    size_t batch; /* finished together, and slow; 0: each for itself */
+    int rests;
     size_t taken;
     int held_now, goes;
     int left;        /* jobs that the run has left held           */
@@ -88,6 +90,8 @@ static int record_run(void *ctx, brc_window_job *base, int stage, unsigned worke
         atomic_fetch_add(&r->wrong, 1);
     for (volatile int i = 0; i < job->number * 7919 % 20000; i++)
         ;
+    if (r->batch > 0)
+        usleep(2000);
     atomic_fetch_sub(&r->inside, 1);
     return record_fail(stage == 0 ? r->fail_first : r->fail_second, job->number,
                        stage == 0 ? "first" : "second", err);
@@ -121,6 +125,14 @@ static int record_finish(void *ctx, brc_window_job *base, brc_error *err)
     return record_fail(r->fail_finish, job->number, "finish", err);
 }
 
+static int record_rest(void *ctx, int now, brc_error *err)
+{
+    window_record *r = ctx;
+    (void)now, (void)err;
+    r->rests++;
+    return BRC_OK;
+}
+
 static window_record record_of(int n)
 {
     return (window_record){.n = n, .bytes = 10, .taken = 1000, .fail_fill = -1, .fail_first = -1,
@@ -135,7 +147,8 @@ static int run_window_of(window_record *r, unsigned threads, int stages, size_t 
     brc_window_ops ops = {.ctx = r, .fill = record_fill, .run = record_run,
                           .settle = stages == 2 ? record_settle : NULL, .finish = record_finish,
                           .pause = r->pauses ? record_pause : NULL,
-                          .holds = holds};
+                          .holds = holds, .batch = r->batch,
+                          .rest = r->batch > 0 ? record_rest : NULL};
     r->caller = pthread_self();
     if (threads > 0)
         OK(brc_pool_new(&pool, threads, NULL));
@@ -183,6 +196,18 @@ LOOP(P7_memory_is_bounded, 1, 3)
         ck_assert_uint_eq(r.most_held, 10);
         ck_assert_int_eq(r.finished, 20);
     }
+}
+
+/* A batch, and enough for two threads while the batch is finished, whatever the memory allows. */
+TEST(no_more_than_batches_need_is_filled)
+{
+    window_record r = record_of(60);
+    r.batch = 20;
+    OK(run_window(&r, 2, 1, 1000, NULL));
+    ck_assert_int_eq(r.finished, 60);
+    ck_assert_int_gt(r.rests, 0);
+    ck_assert_uint_ge(r.most_held, 50);
+    ck_assert_uint_le(r.most_held, 70);
 }
 
 TEST(what_must_wait_is_filled_when_something_is_settled)
