@@ -128,8 +128,10 @@ LOOP(a_transaction_spills_if_nobody_waits_when_it_begins, 0, 2)
     if (_i)
         brc_vfs_announce(other->store->vfs);
     OK(&t, brc_store_bulk_begin(store, &t.err));
-    OK(&t, brc_store_wake(store, &t.err));
+    brc_store_bulk_admit(store, 1);
+    OK(&t, brc_store_begin(store, &t.err));
     ck_assert_int_eq(store->bulk.spills, !_i);
+    OK(&t, brc_store_end(store, 0, &t.err));
     brc_store_bulk_cancel(store);
     brc_vfs_recall(other->store->vfs);
 }
