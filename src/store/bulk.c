@@ -23,7 +23,8 @@
 #include "db.h"
 
 /* Limits of a transaction: bytes of stored objects, bytes of changed pages, and its duration, which
- * is about the time that other writers wait; readers wait for the commit. */
+ * is about the time that other writers wait; readers wait for the commit. In WAL mode a commit has
+ * one sync in place of three, so a transaction may have half as much. */
 #define BATCH_BYTES ((uint64_t)16 << 20)
 #define BATCH_CHANGED ((uint64_t)32 << 20)
 #define BATCH_NS INT64_C(50000000)
@@ -170,11 +171,12 @@ static int bulk_is_due(brc_store *store)
     const int64_t rows = sqlite3_total_changes(store->db) - bulk->rows_before;
     if (rows < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
         return 0;
+    const int in_wal = brc_vfs_in_wal(store->vfs);
     const int64_t now = brc_monotonic_ns(), age = now - bulk->opened_at;
+    const int64_t most = bulk->spills ? LONG_NS : in_wal ? SHORT_NS : BATCH_NS;
     const uint64_t changed = brc_vfs_journalled(store->vfs) - bulk->journalled;
-    if (age >= (bulk->spills ? LONG_NS : BATCH_NS) ||
-        changed >= (bulk->spills ? LONG_CHANGED : BATCH_CHANGED) ||
-        (!bulk->spills && store->inserted_bytes >= BATCH_BYTES))
+    if (age >= most || changed >= (bulk->spills ? LONG_CHANGED : BATCH_CHANGED) ||
+        (!bulk->spills && store->inserted_bytes >= (in_wal ? BATCH_BYTES / 2 : BATCH_BYTES)))
         return 1;
     if (age < SHORT_NS || now - bulk->looked_at < LOOK_NS)
         return 0;
