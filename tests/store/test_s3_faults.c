@@ -274,10 +274,10 @@ static int is_slow(int fault)
 }
 
 /* Each act meets a third of the faults; in the long form it meets all, a slow one at two of its
- * requests. A slow one is for the first three acts otherwise. */
+ * requests. A slow one is for the first three acts, because it waits seven seconds at each. */
 static int is_left_out(int act, int fault)
 {
-    return !effort_is_long() && (act % 3 != fault % 3 || (is_slow(fault) && act > 2));
+    return (is_slow(fault) && act > 2) || (!effort_is_long() && act % 3 != fault % 3);
 }
 
 LOOP(nothing_is_lost_and_the_sentence_says_what_to_do, 0, ACTS * FAULTS)
