@@ -245,19 +245,26 @@ static int64_t file_bytes(void)
     return st.st_size;
 }
 
-/* A directory with n files of noise. */
-static void many_files(const char *dir, int n, uint64_t *random)
+/* Puts the document of an array of n chunks of 64 int32; `more` follows the codec bytes. */
+static void put_line_document(const char *dir, int n, const char *more)
 {
-    char path[100], text[500];
-    int32_t data[64];
+    char path[100], text[600];
     snprintf(path, sizeof(path), "%s/zarr.json", dir);
     snprintf(text, sizeof(text),
              "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d],\"data_type\":\"int32\","
              "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[64]}},"
              "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[{"
-             "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]}",
-             n * 64);
+             "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}%s]}",
+             n * 64, more);
     exchange_text(&kit, path, text);
+}
+
+/* A directory with n files of noise. */
+static void many_files(const char *dir, int n, uint64_t *random)
+{
+    char path[100];
+    int32_t data[64];
+    put_line_document(dir, n, "");
     for (int i = 0; i < n; i++) {
         for (size_t j = 0; j < 64; j++)
             data[j] = (int32_t)(scenario_random(random) >> 32);
@@ -287,16 +294,8 @@ static void long_files(const char *dir, int n)
     enum { NAME = 2 << 20, HEAD = 10 };
     static uint8_t bytes[NAME + 4096];
     brc_buf member = BRC_BUF_INIT;
-    char name[80], text[600];
-    snprintf(name, sizeof(name), "%s/zarr.json", dir);
-    snprintf(text, sizeof(text),
-             "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d],\"data_type\":\"int32\","
-             "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[64]}},"
-             "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[{"
-             "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
-             "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]}",
-             n * 64);
-    exchange_text(&kit, name, text);
+    char name[80];
+    put_line_document(dir, n, ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}");
     for (int i = 0; i < n; i++) {
         const int32_t data[64] = { i + 1 };
         member.len = 0;

@@ -1,11 +1,8 @@
 /* Reads and writes .npy files and their header, see npy.h. */
 #include "npy.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../base/file.h"
 #include "../../base/sized.h"
@@ -14,7 +11,6 @@
 #include "../../work/session.h"
 #include "../../zarr/array/array.h"
 #include "../../zarr/transfer.h"
-#include "../dest.h"
 #include "../elements.h"
 
 /* ==== npy header ================================ */
