@@ -21,15 +21,28 @@ static scenario t;
 static breccia *other;
 static brc_session *theirs;
 
-static void bulk_setup(void)
+static void bulk_arrays(void)
 {
     uint64_t shape = CHUNKS * MIB, chunk = MIB;
-    scenario_start(&t);
     brc_array_free(scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL, "[\"bytes\"]"));
     scenario_numbers(&t, "/n", 8, 2, 0);
     scenario_commit(&t, "first");
     other = scenario_handle(&t, 0);
     OK(&t, brc_session_open(&theirs, other, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+static void bulk_setup(void)
+{
+    scenario_start(&t);
+    bulk_arrays();
+}
+
+/* The pages of chunks that lie elsewhere never fill the page cache. */
+static void inline_setup(void)
+{
+    scenario_start(&t);
+    scenario_inline(&t);
+    bulk_arrays();
 }
 
 static void bulk_teardown(void)
@@ -102,54 +115,6 @@ TEST(readers_get_in_and_see_nothing)
     ck_assert_uint_gt(seen, 2); /* there were batches in the file meanwhile */
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
-}
-
-static int spilled(void)
-{
-    int now, most;
-    sqlite3 *db = t.repo->store->db;
-    int rc = sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_SPILL, &now, &most, 0);
-    ck_assert_int_eq(rc, SQLITE_OK);
-    return now;
-}
-
-/* Changed pages go into the file before the transaction's end as long as nobody waits. */
-TEST(pages_spill_while_nobody_waits)
-{
-    giver g = {0};
-    OK(&t, load(&g));
-    ck_assert_int_gt(spilled(), 0);
-    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
-}
-
-LOOP(a_transaction_spills_if_nobody_waits_when_it_begins, 0, 2)
-{
-    brc_store *store = t.repo->store;
-    if (_i)
-        brc_vfs_announce(other->store->vfs);
-    OK(&t, brc_store_bulk_begin(store, &t.err));
-    brc_store_bulk_admit(store, 1);
-    OK(&t, brc_store_begin(store, &t.err));
-    ck_assert_int_eq(store->bulk.spills, !_i);
-    OK(&t, brc_store_end(store, 0, &t.err));
-    brc_store_bulk_cancel(store);
-    brc_vfs_recall(other->store->vfs);
-}
-
-/* Readers get in: while somebody waits, no page goes into the file before the transaction's end. A
- * batch stays far below the bound of the page cache: a quarter of the usual bound is enough. */
-TEST(no_batch_spills_while_somebody_waits)
-{
-    giver g = {0};
-    brc_store *store = t.repo->store;
-    const char *quarter = "PRAGMA cache_spill=4097";
-    ck_assert_int_eq(sqlite3_exec(store->db, quarter, NULL, NULL, NULL), SQLITE_OK);
-    brc_vfs_announce(other->store->vfs);
-    OK(&t, load(&g));
-    brc_vfs_recall(other->store->vfs);
-    ck_assert_uint_gt(brc_store_bulk_batches(store), 1);
-    ck_assert_int_eq(spilled(), 0);
-    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
 
 static void write_and_commit(uint64_t mib)
@@ -426,4 +391,54 @@ TEST(one_that_cannot_be_dropped_goes_with_the_next_change)
     scenario_put(&t, t.session, "/n", 1, 72);
     ck_assert_int_eq(count_private(other), 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
+}
+
+CASE("spills", .setup = inline_setup, .teardown = bulk_teardown, .timeout = 120);
+
+static int spilled(void)
+{
+    int now, most;
+    sqlite3 *db = t.repo->store->db;
+    int rc = sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_SPILL, &now, &most, 0);
+    ck_assert_int_eq(rc, SQLITE_OK);
+    return now;
+}
+
+/* Changed pages go into the file before the transaction's end as long as nobody waits. */
+TEST(pages_spill_while_nobody_waits)
+{
+    giver g = {0};
+    OK(&t, load(&g));
+    ck_assert_int_gt(spilled(), 0);
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+}
+
+LOOP(a_transaction_spills_if_nobody_waits_when_it_begins, 0, 2)
+{
+    brc_store *store = t.repo->store;
+    if (_i)
+        brc_vfs_announce(other->store->vfs);
+    OK(&t, brc_store_bulk_begin(store, &t.err));
+    brc_store_bulk_admit(store, 1);
+    OK(&t, brc_store_begin(store, &t.err));
+    ck_assert_int_eq(store->bulk.spills, !_i);
+    OK(&t, brc_store_end(store, 0, &t.err));
+    brc_store_bulk_cancel(store);
+    brc_vfs_recall(other->store->vfs);
+}
+
+/* Readers get in: while somebody waits, no page goes into the file before the transaction's end. A
+ * batch stays far below the bound of the page cache: a quarter of the usual bound is enough. */
+TEST(no_batch_spills_while_somebody_waits)
+{
+    giver g = {0};
+    brc_store *store = t.repo->store;
+    const char *quarter = "PRAGMA cache_spill=4097";
+    ck_assert_int_eq(sqlite3_exec(store->db, quarter, NULL, NULL, NULL), SQLITE_OK);
+    brc_vfs_announce(other->store->vfs);
+    OK(&t, load(&g));
+    brc_vfs_recall(other->store->vfs);
+    ck_assert_uint_gt(brc_store_bulk_batches(store), 1);
+    ck_assert_int_eq(spilled(), 0);
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
