@@ -114,7 +114,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop s3-test lint objects \
+.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test lint objects \
         python-parts python-setup python-test wheel bench-python \
         install package static uninstall clean FORCE
 
@@ -350,6 +350,11 @@ kit: $(OUT)/codec_kit ## tests the codecs, data types and backends of a plug-in,
 
 bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one
 	$(if $(BENCH_OBJS),$(OUT)/bench $(BENCH),@echo 'there is no tests/bench')
+
+bench-against: $(OUT)/bench ## the benchmarks beside those of a commit, REV=COMMIT; BENCH, ROUNDS (5), BOUND (1.10), OPTIONS of bench
+	@BENCH=$(call quote,$(BENCH)) sh tests/bench/against.sh $(abspath $(OUT)/bench) $(call quote,$(REV)) \
+	    $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(BOUND),--bound $(BOUND)) $(if $(DIR),--dir $(call quote,$(DIR))) \
+	    $(if $(OPTIONS),--options=$(call quote,$(OPTIONS)))
 
 # Compiled as a user would, against the archive.
 build/demo/reaction_diffusion: docs/demo/reaction_diffusion.c build/libbreccia.a $(PUBLIC)

@@ -50,6 +50,8 @@ double percentile(double *values, size_t n, double p);
 /* A verdict's direction. */
 enum { AT_LEAST = 1, AT_MOST = 2, JUST_SHOWN = 3 };
 
+/* Each row goes to this file too, as tab-separated values: see report.c. */
+void report_to(const char *path);
 void report_head(const char *title, const char *what);
 /* `limit` over `ours`, pair by pair: 1 means as fast as the limit. mb: what one
  * measurement moves, for the context. */
@@ -58,6 +60,8 @@ void report_ratio(const char *label, const series *ours, const series *limit, do
 /* One number against its target. */
 void report_value(const char *label, double value, const char *unit, int way, double target,
                   const char *context);
+/* A number that was printed elsewhere; way says if less (AT_MOST) or more is better. */
+void report_number(const char *label, double value, const char *unit, int way);
 /* Counts what was judged elsewhere and must hold: else report_total gives 1. */
 void report_judged(int met);
 /* "12 met, 3 not met": the last line. The exit status. */

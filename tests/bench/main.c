@@ -43,9 +43,16 @@ static char bench_dir[512];
 static void usage(FILE *out)
 {
     fprintf(out, "usage: bench [--size MB] [--chunks N] [--commits N] [--pairs N] [--threads N] "
-                 "[--dir DIR] [--only CASE] [GROUP...]\n");
+                 "[--dir DIR] [--only CASE] [--tsv FILE] [GROUP...]\n"
+                 "       bench --names\n");
     for (size_t i = 0; i < NGROUPS; i++)
         fprintf(out, "  %-8s %s\n", groups[i].name, groups[i].what);
+}
+
+static void list_names(void)
+{
+    for (size_t i = 0; i < NGROUPS; i++)
+        puts(groups[i].name);
 }
 
 static unsigned long number_of(const char *text)
@@ -113,8 +120,9 @@ static void read_options(bench_opts *o, int argc, char **argv)
         {"size", required_argument, NULL, 's'},    {"chunks", required_argument, NULL, 'c'},
         {"commits", required_argument, NULL, 'n'}, {"pairs", required_argument, NULL, 'p'},
         {"threads", required_argument, NULL, 't'}, {"dir", required_argument, NULL, 'd'},
-        {"only", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"only", required_argument, NULL, 'o'},    {"tsv", required_argument, NULL, 'v'},
+        {"names", no_argument, NULL, 'l'},         {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -126,6 +134,8 @@ static void read_options(bench_opts *o, int argc, char **argv)
         case 't': o->threads = (unsigned)number_of(optarg); break;
         case 'd': o->dir = optarg; break;
         case 'o': o->only = optarg; break;
+        case 'v': report_to(optarg); break;
+        case 'l': list_names(); exit(0);
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); exit(2);
         }

@@ -1,4 +1,12 @@
-/* Clocks, medians, and the rows of the report. */
+/*
+ * Clocks, medians, and the rows of the report. With --tsv each number is also a line of a file, for
+ * programs that compare two runs:
+ *
+ *     title TAB what TAB label TAB unit TAB better TAB value
+ *
+ * `better` is lower, higher or - (cannot be said). A ratio's line is what ours took, in seconds
+ * ("s" by the clock and "cpu s" of the processor), without the limit.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +16,8 @@
 #include "bench.h"
 
 static int rows_met, rows_missed, must_hold_missed;
+static FILE *numbers;
+static char head[256]; /* title TAB what */
 
 double now_s(void)
 {
@@ -63,9 +73,37 @@ static const char *verdict(double value, int way, double target)
     return met ? "met" : "NOT MET";
 }
 
+void report_to(const char *path)
+{
+    numbers = fopen(path, "a");
+    must_be(numbers != NULL, "opening the file of --tsv");
+    setvbuf(numbers, NULL, _IOLBF, 0);
+}
+
 void report_head(const char *title, const char *what)
 {
     printf("\n%s: %s\n", title, what);
+    snprintf(head, sizeof(head), "%s\t%s", title, what);
+}
+
+/* Less of a time, of bytes and of requests is better where no target says so. */
+static const char *better(const char *unit, int way)
+{
+    static const char *const units[] = {"s", "cpu s", "ms", "us", "ns a key", "B", "bytes", "MB"};
+    if (way != JUST_SHOWN)
+        return way == AT_MOST ? "lower" : "higher";
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(unit, units[i]) == 0)
+            return "lower";
+    return "-";
+}
+
+void report_number(const char *label, double value, const char *unit, int way)
+{
+    while (*label == ' ')
+        label++;
+    if (numbers != NULL)
+        fprintf(numbers, "%s\t%s\t%s\t%s\t%.9g\n", head, label, unit, better(unit, way), value);
 }
 
 static void target_text(char *out, size_t size, int way, double target)
@@ -74,6 +112,17 @@ static void target_text(char *out, size_t size, int way, double target)
         *out = '\0';
     else
         snprintf(out, size, "%s %g", way == AT_LEAST ? ">=" : "<=", target);
+}
+
+static void ratio_numbers(const char *label, const series *ours)
+{
+    double wall[SERIES_MAX], cpu[SERIES_MAX];
+    for (int i = 0; i < ours->n; i++) {
+        wall[i] = ours->at[i].wall;
+        cpu[i] = ours->at[i].cpu;
+    }
+    report_number(label, percentile(wall, (size_t)ours->n, 50), "s", JUST_SHOWN);
+    report_number(label, percentile(cpu, (size_t)ours->n, 50), "cpu s", JUST_SHOWN);
 }
 
 static double median_rate(const series *s, double mb)
@@ -99,6 +148,8 @@ void report_ratio(const char *label, const series *ours, const series *limit, do
     printf("  %-50s %6.2f (%.2f..%.2f)  %-8s %-8s cpu %.2f, %.0f of %.0f MB/s\n", label, median,
            wall[0], wall[n - 1], want, verdict(median, way, target), percentile(cpu, n, 50),
            median_rate(ours, mb), median_rate(limit, mb));
+    if (*label != ' ') /* else the row above has the same numbers */
+        ratio_numbers(label, ours);
 }
 
 void report_value(const char *label, double value, const char *unit, int way, double target,
@@ -112,6 +163,7 @@ void report_value(const char *label, double value, const char *unit, int way, do
         snprintf(number, sizeof(number), "%.3g %s", value, unit);
     printf("  %-50s %-19s  %-8s %-8s %s\n", label, number, want, verdict(value, way, target),
            context != NULL ? context : "");
+    report_number(label, value, unit, way);
 }
 
 void report_judged(int met)

@@ -171,6 +171,10 @@ static int run_case(const bench_opts *o, const scale_case *c)
     }
     double exponent = log(judged(c, costs[SIZES - 1]) / judged(c, costs[0])) / log(16);
     double most = c->of_memory ? SCALE_MOST_MEMORY : SCALE_MOST;
+    if (c->of_memory)
+        report_number(c->name, costs[SIZES - 1].bytes / 1e6, "MB", JUST_SHOWN);
+    else
+        report_number(c->name, costs[SIZES - 1].cpu, "cpu s", JUST_SHOWN);
     printf("  %5.2f  %s\n", exponent, exponent <= most ? "met" : "NOT MET");
     return exponent > most;
 }
