@@ -115,7 +115,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test lint objects \
-        python-parts python-setup python-test wheel bench-python \
+        python-parts python-setup python-test wheel bench-peers \
         install package static uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -389,8 +389,9 @@ wheel: python-setup ## a wheel that carries its libraries, tried in bare environ
 	@PYTHON=$(call quote,$(PYTHON)) PYTHONS=$(call quote,$(PYTHONS)) SQLITE='$(SQLITE)' ZSTD='$(ZSTD)' SYSTEM='$(SYSTEM)' \
 	    sh python/wheel.sh
 
-bench-python: python-setup ## Python's benchmarks, beside other libraries; BENCH names some, BENCH_QUICK=1
-	@BENCH=$(call quote,$(BENCH)) BENCH_QUICK='$(BENCH_QUICK)' sh python/bench/run.sh
+bench-peers: python-setup ## breccia beside other libraries; ROWS, PEERS, ROUNDS, SIZE, QUICK=1, THREADS, DIR, SHARED, TORCH=1, LIST=1: see python/bench/run.sh
+	@ROWS=$(call quote,$(ROWS)) PEERS=$(call quote,$(PEERS)) ROUNDS='$(ROUNDS)' SIZE='$(SIZE)' QUICK='$(QUICK)' THREADS='$(THREADS)' \
+	    DIR=$(call quote,$(DIR)) SHARED=$(call quote,$(SHARED)) TORCH='$(TORCH)' LIST='$(LIST)' sh python/bench/run.sh
 
 # tests/lint/run builds them: it wants no warning, and reads what they use.
 objects: $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli tests -name '*.c'))

@@ -1,7 +1,14 @@
 #!/bin/sh
-# The benchmarks of the Python package, as the wheel has it, beside its peers, in an environment of their own
-# under build/py.
-# Options are those of bench.py, and BENCH="slices rows" and BENCH_QUICK=1. With TORCH=1 torch is fetched too.
+# `make bench-peers`: breccia, as the wheel and a C program have it, beside its peers, in an environment of their own
+# under build/py. A peer that cannot be had is named and left out.
+#
+#   ROWS='whole part/1-MiB'   groups, or beginnings of rows' names (default: all); others' results stay
+#   PEERS='zarr h5py'         only these sides, beside breccia
+#   ROUNDS=5 SIZE=128         turns of each side; MiB of whole arrays
+#   QUICK=1                   everything small: to see that each row of each side works, and gives what was written
+#   THREADS=2 DIR=/var/tmp SHARED=../shared   threads of all; where files go; the folder with data/ of real arrays
+#   TORCH=1                   fetches torch, for the rows of training
+#   LIST=1                    only prints the rows
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,18 +21,43 @@ python=$(python3 -c 'import sys; print(sys.executable)')
 environment build "$python" "$here/../requirements-build.txt"
 environment bench "$python" "$here/requirements.txt"
 pip() { "$work/bench/bin/python" -m pip -q --disable-pip-version-check "$@"; }
-if ! cmp -s "$here/peers.txt" "$work/bench/peers.txt" || [ -n "${TORCH:-}" ]; then
-    grep -v '^#' "$here/peers.txt" >"$work/peers"
-    [ -z "${TORCH:-}" ] || echo torch >>"$work/peers"
+grep -v '^#' "$here/peers.txt" >"$work/peers"
+[ -z "${TORCH:-}" ] || echo torch >>"$work/peers"
+if ! cmp -s "$work/peers" "$work/bench/peers"; then
     while read -r peer; do
-        pip install "$peer" || echo "bench: $peer cannot be had" >&2
+        pip install "$peer" || echo "bench-peers: $peer cannot be had, and is left out" >&2
     done <"$work/peers"
-    cp "$here/peers.txt" "$work/bench/peers.txt"
+    cp "$work/peers" "$work/bench/peers"
 fi
-sh "$here/../wheel.sh" --untried
-pip install --force-reinstall --no-deps "$root"/build/wheel/*.whl
 
-data=${BRECCIA_TEST_DATA:-$root/../shared/data}
-[ ! -d "$data" ] || export BRECCIA_TEST_DATA="$data"
+# The wheel, made again where a source is newer.
+stamp=$root/build/wheel/made
+sources="$root/src $root/codecs $root/schema $root/cli $root/python/breccia $root/python/build_ffi.py
+    $root/python/build_made.py $root/python/setup.py $root/Makefile"
 # shellcheck disable=SC2086
-exec "$work/bench/bin/python" -B "$here/bench.py" ${BENCH_QUICK:+--quick} "$@" ${BENCH:-}
+if ! [ -e "$stamp" ] || [ -n "$(find $sources -type f -newer "$stamp" | head -n 1)" ]; then
+    sh "$here/../wheel.sh" --untried
+    : >"$stamp"
+fi
+cmp -s "$stamp" "$work/bench/wheel" && [ "$work/bench/wheel" -nt "$stamp" ] || {
+    pip install --force-reinstall --no-deps "$root"/build/wheel/*.whl
+    : >"$work/bench/wheel"
+}
+
+# The C side has the wheel's SQLite and zstd, where the figures count.
+[ -n "${QUICK:-}" ] || ! [ -d "$work/sources/sqlite" ] || sqlite=$work/sources/sqlite
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$root" ${sqlite:+SQLITE="$sqlite"} build/bench >&2
+
+: "${SHARED:=$root/../shared}"
+out=$root/build/bench-peers.json
+[ -z "${QUICK:-}" ] || out=$root/build/bench-peers-quick.json
+commit=$(git -C "$root" describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null) || commit=
+# shellcheck disable=SC2086
+"$work/bench/bin/python" -B "$here/peers.py" --bench "$root/build/bench" --libraries "$work/zstd" --out "$out" \
+    --commit "$commit" --shared "$SHARED" ${DIR:+--dir "$DIR"} ${QUICK:+--quick} ${ROUNDS:+--rounds "$ROUNDS"} \
+    ${SIZE:+--size "$SIZE"} ${THREADS:+--threads "$THREADS"} ${LIST:+--list} ${PEERS:+--peers $PEERS} -- ${ROWS:-}
+[ -z "${LIST:-}" ] || exit 0
+page=$root/docs
+[ -z "${QUICK:-}" ] || page=$root/build
+"$work/bench/bin/python" -B "$here/report.py" "$out" "$page"
+echo "$page/BENCHMARKS.md and $page/benchmarks.svg are made of $out"

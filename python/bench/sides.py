@@ -1,47 +1,106 @@
 """The libraries that are compared: how each makes an array, opens it, reads and writes it.
 
-A side that cannot be had says why, and is left out. All store chunks of one shape with one codec: zstd level
-3, or none. What each promises differs: ours and Icechunk's writes are durable commits of a version, the
-others' are not.
+A side that cannot be had raises ImportError, and is left out; what a side cannot do raises Cannot with the reason, and
+is a dash in the table. All store chunks of one shape with one codec, on as many threads. Their promises differ:
+breccia's writes and TensorStore's are on the disk when they return, others' are not; Side.sync() makes them so.
 """
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
+import subprocess
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 os.environ.setdefault("ICECHUNK_LOG", "error")  # else it warns of each local folder
 
-ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
-OWN_PIPELINE = "zarr.core.codec_pipeline.BatchedCodecPipeline"
+
+class Cannot(Exception):
+    """A side lacks what a row asks for."""
+
+
+@dataclass
+class Job:
+    """The array that the sides of a block store, and how."""
+
+    folder: str
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    shards: tuple[int, ...] | None
+    dtype: str
+    codec: str  # none, zstd, blosc, lz4
+    threads: int
+
+    @property
+    def item(self) -> int:
+        return np.dtype(self.dtype).itemsize
+
+    def compressor(self) -> dict[str, Any] | None:
+        if self.codec == "zstd":
+            return {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
+        if self.codec == "none":
+            return None
+        cname, level = {"blosc": ("zstd", 1), "lz4": ("lz4", 5)}[self.codec]
+        return {"name": "blosc", "configuration": {"cname": cname, "clevel": level, "shuffle": "shuffle",
+                                                   "typesize": self.item, "blocksize": 0}}
+
+    def codecs(self) -> list[Any]:
+        """Returns the list of zarr.json, without shards."""
+        first = {"name": "bytes", "configuration": {"endian": "little"}} if self.item > 1 else {"name": "bytes"}
+        compressor = self.compressor()
+        return [first] if compressor is None else [first, compressor]
 
 
 class Side:
     """One library. `open` gives something that the other calls take."""
 
-    name = ""
+    key, label = "", ""
     needs: tuple[str, ...] = ()
+    durable = "no"  # whether a write is on the disk when it returns
 
-    def __init__(self, folder: str, codec: str) -> None:
-        self.folder = os.path.join(folder, self.name.replace(" ", "-").replace(",", ""))
-        self.zstd = codec == "zstd"
+    def __init__(self, job: Job) -> None:
+        self.job = job
         for module in self.needs:
             importlib.import_module(module)
-        os.makedirs(self.folder, exist_ok=True)
 
-    def path(self, key: str) -> str:
-        return os.path.join(self.folder, key)
+    def path(self, name: str) -> str:
+        return os.path.join(self.job.folder, name)
 
-    def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def files(self, name: str) -> list[str]:
+        """Returns the files of a store, and the folders that name them."""
+        top, found = self.path(name), []
+        if os.path.isfile(top):
+            return [top, os.path.dirname(top)]
+        for folder, _, names in os.walk(top):
+            found += [*(os.path.join(folder, one) for one in names), folder]
+        return found
 
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+    def sync(self, name: str) -> None:
+        """Writes the store to the disk, where the library has left that to the system."""
+        if self.durable != "yes":
+            for path in self.files(name):
+                file = os.open(path, os.O_RDONLY)
+                os.fsync(file)
+                os.close(file)
+
+    def cool(self, name: str) -> None:
+        """Drops the store's files from the page cache, which needs no right: what is dirty is written first."""
+        for path in self.files(name):
+            file = os.open(path, os.O_RDONLY)
+            os.fsync(file)
+            if not os.path.isdir(path):
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(file)
+
+    def make(self, name: str, data: Any) -> None:
+        """A new store with one array, written whole and closed."""
         raise NotImplementedError
 
-    def open(self, key: str, write: bool = False) -> Any:
+    def open(self, name: str, write: bool = False) -> Any:
         raise NotImplementedError
 
     def close(self, opened: Any) -> None:
@@ -54,89 +113,119 @@ class Side:
         return opened[box]
 
     def rows(self, opened: Any, rows: Any) -> Any:
-        """The rows with these numbers, which grow."""
+        """Reads the rows with these numbers, which grow."""
         return opened.oindex[rows]
 
     def write(self, opened: Any, data: Any) -> None:
         opened[...] = data
-
-    def flush(self, key: str) -> None:
-        """Writes to the disk each file of the array, and the folders that name the files."""
-        for folder, _, names in os.walk(self.path(key)):
-            for path in [*(os.path.join(folder, name) for name in names), folder]:
-                file = os.open(path, os.O_RDONLY)
-                os.fsync(file)
-                os.close(file)
 
 
 class Zarr(Side):
     """zarr-python over some store, with some pipeline: an array keeps the one that it was opened with."""
 
     needs: tuple[str, ...] = ("zarr",)
-    pipeline = OWN_PIPELINE
+    pipeline = "zarr.core.codec_pipeline.BatchedCodecPipeline"
 
-    def store(self, key: str, write: bool) -> Any:
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
         import zarr
 
-        return zarr.storage.LocalStore(self.path(key), read_only=not write)
+        module, _, name = self.pipeline.rpartition(".")
+        if not hasattr(importlib.import_module(module), name):
+            raise ImportError(f"this zarr has no {name}")
+        zarr.config.set({"threading.max_workers": job.threads,
+                         "codec_pipeline.chunk_concurrent_maximum": job.threads, "codec_pipeline.path": self.pipeline})
 
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+    def store(self, name: str, write: bool) -> Any:
         import zarr
 
-        zarr.create_array(self.store(key, True), name="a", data=data, chunks=chunks, fill_value=0,
-                          compressors=ZSTD if self.zstd else None)
+        return zarr.storage.LocalStore(self.path(name), read_only=not write)
 
-    def open(self, key: str, write: bool = False) -> Any:
+    def array(self, store: Any, data: Any) -> None:
         import zarr
 
-        with zarr.config.set({"codec_pipeline.path": self.pipeline}):
-            return zarr.open_array(self.store(key, write), path="a", mode="r+" if write else "r")
+        job = self.job
+        zarr.create_array(store, name="a", data=data, chunks=job.chunks, shards=job.shards, fill_value=0,
+                          compressors=job.compressor())
+
+    def make(self, name: str, data: Any) -> None:
+        self.array(self.store(name, True), data)
+
+    def open(self, name: str, write: bool = False) -> Any:
+        import zarr
+
+        return zarr.open_array(self.store(name, write), path="a", mode="r+" if write else "r")
 
 
 class ZarrDefault(Zarr):
-    name = "zarr-python, LocalStore"
+    key, label = "zarr", "zarr-python"
 
 
 class ZarrRust(Zarr):
-    name = "zarr-python, LocalStore, zarrs"
+    key, label = "zarrs", "zarr-python, zarrs pipeline"
     needs = "zarr", "zarrs"
     pipeline = "zarrs.ZarrsCodecPipeline"
 
 
-class ZarrOurStore(Zarr):
-    name = "zarr-python, our store"
+class ZarrFused(Zarr):
+    key, label = "fused", "zarr-python, fused pipeline"
+    pipeline = "zarr.core.codec_pipeline.FusedCodecPipeline"
+
+
+class ZarrOurs(Zarr):
+    key, label = "zarr-breccia", "zarr-python over breccia"
     needs = "zarr", "breccia.zarr"
-
-    def flush(self, key: str) -> None:
-        pass  # each change is durable
-
-    def store(self, key: str, write: bool) -> Any:
-        import breccia.zarr
-
-        path = self.path(key) + ".brc"
-        return breccia.zarr.Store(path, read_only=not write, create=write and not os.path.exists(path))
-
-
-class ZarrOurPipeline(ZarrOurStore):
-    name = "zarr-python, our store and pipeline"
     pipeline = "breccia.zarr.CodecPipeline"
+    durable = "yes"
+
+    def path(self, name: str) -> str:
+        return super().path(name + ".brc")
+
+    def repository(self, name: str, create: bool = False) -> Any:
+        import breccia
+
+        return breccia.open(self.path(name), create=create, threads=self.job.threads)
+
+    def make(self, name: str, data: Any) -> None:
+        with self.repository(name, True) as repo, repo.session("main", message="written", author="bench") as s:
+            self.array(s.store, data)
+
+    def open(self, name: str, write: bool = False) -> Any:
+        import zarr
+
+        repo = self.repository(name)
+        return repo if write else zarr.open_array(repo.view("main").store, path="a", mode="r")
+
+    def write(self, opened: Any, data: Any) -> None:
+        import zarr
+
+        with opened.session("main", author="bench") as s:
+            zarr.open_array(s.store, path="a", mode="r+")[...] = data
+            s.commit("written again", allow_empty=True)
 
 
 class Ours(Side):
-    name = "breccia.Array"
+    key, label = "python", "breccia, Python"
+    needs: tuple[str, ...] = ("breccia",)
+    durable = "yes"
+    readback: Any = None  # as the setting says: all
 
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+    def path(self, name: str) -> str:
+        return super().path(name + ".brc")
+
+    def repository(self, name: str, create: bool = False) -> Any:
         import breccia
 
-        with breccia.open(self.path(key) + ".brc", create=True) as repo:
-            with repo.session("main", message="made") as s:
-                s.create_array("a", data=data, chunks=chunks, fill_value=0,
-                               compressors=[ZSTD] if self.zstd else None)
+        return breccia.open(self.path(name), create=create, threads=self.job.threads, readback=self.readback)
 
-    def open(self, key: str, write: bool = False) -> Any:
-        import breccia
+    def make(self, name: str, data: Any) -> None:
+        job, compressor = self.job, self.job.compressor()
+        with self.repository(name, True) as repo, repo.session("main", message="written", author="bench") as s:
+            s.create_array("a", data=data, chunks=job.chunks, shards=job.shards, fill_value=0,
+                           compressors=[] if compressor is None else [compressor])
 
-        repo = breccia.open(self.path(key) + ".brc")
+    def open(self, name: str, write: bool = False) -> Any:
+        repo = self.repository(name)
         return repo if write else repo.view("main")["a"]
 
     def close(self, opened: Any) -> None:
@@ -144,35 +233,59 @@ class Ours(Side):
         repo.close()
 
     def write(self, opened: Any, data: Any) -> None:
-        with opened.session("main", message="written") as s:
+        with opened.session("main", author="bench") as s:
             s["a"][...] = data
+            s.commit("written again", allow_empty=True)
 
-    def flush(self, key: str) -> None:
-        pass  # a commit is durable
+
+class OursUnread(Ours):
+    key, label = "python-none", "breccia, Python, readback none"
+    readback = False
 
 
 class TensorStore(Side):
-    name = "TensorStore"
+    """file_io_concurrency is its own least, 4: those threads wait for the disk. It keeps no decoded chunks."""
+
+    key, label = "tensorstore", "TensorStore"
     needs = ("tensorstore",)
+    durable = "yes"
 
-    def _spec(self, key: str) -> dict[str, Any]:
-        return {"driver": "zarr3", "kvstore": {"driver": "file", "path": self.path(key)}}
-
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+    def context(self) -> Any:
         import tensorstore
 
-        codecs: list[Any] = [{"name": "bytes", "configuration": {"endian": "little"}}]
-        if self.zstd:
-            codecs.append({"name": "zstd", "configuration": {"level": 3}})
-        metadata = {"shape": data.shape, "data_type": data.dtype.name, "fill_value": 0, "codecs": codecs,
-                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}}}
-        made = tensorstore.open({**self._spec(key), "metadata": metadata}, create=True).result()
-        made.write(data).result()
+        threads = self.job.threads
+        return tensorstore.Context({"data_copy_concurrency": {"limit": threads},
+                                    "file_io_concurrency": {"limit": max(4, threads)},
+                                    "cache_pool": {"total_bytes_limit": 0}})
 
-    def open(self, key: str, write: bool = False) -> Any:
+    def kvstore(self, name: str) -> Any:
+        return {"driver": "file", "path": self.path(name) + "/"}
+
+    def spec(self, name: str) -> dict[str, Any]:
+        return {"driver": "zarr3", "kvstore": self.kvstore(name)}
+
+    def metadata(self) -> dict[str, Any]:
+        job, codecs, grid = self.job, self.job.codecs(), self.job.chunks
+        for codec in codecs:
+            codec.get("configuration", {}).pop("checksum", None)
+        if job.shards:
+            index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+            codecs = [{"name": "sharding_indexed", "configuration": {"chunk_shape": grid, "codecs": codecs,
+                                                                     "index_codecs": index}}]
+            grid = job.shards
+        return {"shape": job.shape, "data_type": job.dtype, "fill_value": 0, "codecs": codecs,
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": grid}}}
+
+    def make(self, name: str, data: Any) -> None:
         import tensorstore
 
-        return tensorstore.open(self._spec(key), open=True, read=True, write=write).result()
+        spec = {**self.spec(name), "metadata": self.metadata()}
+        tensorstore.open(spec, create=True, context=self.context()).result().write(data).result()
+
+    def open(self, name: str, write: bool = False) -> Any:
+        import tensorstore
+
+        return tensorstore.open(self.spec(name), open=True, read=True, write=write, context=self.context()).result()
 
     def all(self, opened: Any) -> Any:
         return opened.read().result()
@@ -187,61 +300,71 @@ class TensorStore(Side):
         opened.write(data).result()
 
 
+class Ocdbt(TensorStore):
+    """Nodes of its tree may stay in memory, as its manual recommends; chunks do not."""
+
+    key, label = "ocdbt", "TensorStore, OCDBT"
+
+    def kvstore(self, name: str) -> Any:
+        return {"driver": "ocdbt", "base": {"driver": "file", "path": self.path(name) + "/"},
+                "cache_pool": {"total_bytes_limit": 100_000_000}}
+
+
 class Icechunk(Zarr):
-    name = "Icechunk"
+    key, label = "icechunk", "Icechunk"
     needs = "zarr", "icechunk"
 
-    def repository(self, key: str, create: bool = False) -> Any:
+    def repository(self, name: str, create: bool = False) -> Any:
         import icechunk
 
-        storage = icechunk.local_filesystem_storage(self.path(key))
+        storage = icechunk.local_filesystem_storage(self.path(name))
         return icechunk.Repository.create(storage) if create else icechunk.Repository.open(storage)
 
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+    def make(self, name: str, data: Any) -> None:
+        session = self.repository(name, True).writable_session("main")
+        self.array(session.store, data)
+        session.commit("written")
+
+    def open(self, name: str, write: bool = False) -> Any:
         import zarr
 
-        session = self.repository(key, True).writable_session("main")
-        zarr.create_array(session.store, name="a", data=data, chunks=chunks, fill_value=0,
-                          compressors=ZSTD if self.zstd else None)
-        session.commit("made")
-
-    def open(self, key: str, write: bool = False) -> Any:
-        import zarr
-
-        repository = self.repository(key)
-        if write:
-            return repository
-        with zarr.config.set({"codec_pipeline.path": self.pipeline}):
-            return zarr.open_array(repository.readonly_session("main").store, path="a", mode="r")
+        repository = self.repository(name)
+        return repository if write else zarr.open_array(repository.readonly_session("main").store, path="a", mode="r")
 
     def write(self, opened: Any, data: Any) -> None:
         import zarr
 
         session = opened.writable_session("main")
-        with zarr.config.set({"codec_pipeline.path": self.pipeline}):
-            zarr.open_array(session.store, path="a", mode="r+")[...] = data
-        session.commit("written")
+        zarr.open_array(session.store, path="a", mode="r+")[...] = data
+        session.commit("written again")
 
 
 class H5py(Side):
-    """With zstd by hdf5plugin, and without its cache of decoded chunks, which no other side has."""
+    """The codecs are hdf5plugin's. The cache of decoded chunks is off, since no other side has one."""
 
-    name = "h5py"
+    key, label = "h5py", "h5py"
     needs = "h5py", "hdf5plugin"
 
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+    def path(self, name: str) -> str:
+        return super().path(name + ".h5")
+
+    def make(self, name: str, data: Any) -> None:
         import h5py
         import hdf5plugin
 
-        codec = dict(hdf5plugin.Zstd(clevel=3)) if self.zstd else {}
-        with h5py.File(self.path(key) + ".h5", "w") as file:
-            file.create_dataset("a", data=data, chunks=chunks, **codec)
+        if self.job.shards:
+            raise Cannot("HDF5 has no shards")
+        codec: Any = {"none": lambda: {}, "zstd": lambda: hdf5plugin.Zstd(clevel=3),
+                      "blosc": lambda: hdf5plugin.Blosc(cname="zstd", clevel=1, shuffle=hdf5plugin.Blosc.SHUFFLE),
+                      "lz4": lambda: hdf5plugin.Blosc(cname="lz4", clevel=5, shuffle=hdf5plugin.Blosc.SHUFFLE)}
+        with h5py.File(self.path(name), "w") as file:
+            file.create_dataset("a", data=data, chunks=self.job.chunks, **codec[self.job.codec]())
 
-    def open(self, key: str, write: bool = False) -> Any:
+    def open(self, name: str, write: bool = False) -> Any:
         import h5py
-        import hdf5plugin  # noqa: F401, it tells HDF5 of zstd
+        import hdf5plugin  # noqa: F401, it tells HDF5 of the codecs
 
-        return h5py.File(self.path(key) + ".h5", "r+" if write else "r", rdcc_nbytes=0)["a"]
+        return h5py.File(self.path(name), "r+" if write else "r", rdcc_nbytes=0)["a"]
 
     def close(self, opened: Any) -> None:
         opened.file.close()
@@ -253,66 +376,83 @@ class H5py(Side):
         opened[...] = data
         opened.file.flush()
 
-    def flush(self, key: str) -> None:
-        file = os.open(self.path(key) + ".h5", os.O_RDONLY)
-        os.fsync(file)
-        os.close(file)
-
 
 class Mapped(Side):
     """A NumPy file that is mapped into memory: no chunks, no codec, no versions."""
 
-    name = "NumPy, memory-mapped"
+    key, label = "mapped", "NumPy, memory-mapped"
 
-    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
-        np.save(self.path(key) + ".npy", data)
+    def path(self, name: str) -> str:
+        return super().path(name + ".npy")
 
-    def open(self, key: str, write: bool = False) -> Any:
-        return np.load(self.path(key) + ".npy", mmap_mode="r+" if write else "r")
+    def make(self, name: str, data: Any) -> None:
+        np.save(self.path(name), data)
+
+    def open(self, name: str, write: bool = False) -> Any:
+        return np.load(self.path(name), mmap_mode="r+" if write else "r")
 
     def rows(self, opened: Any, rows: Any) -> Any:
         return opened[rows]
 
 
-class CCall(Ours):
-    """brc_array_read() alone, with a selection and memory that are there: what a slice costs in C."""
+class Program(Side):
+    """A side whose work is done by programs: their own seconds and memory count, without this process."""
 
-    name = "the C call"
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.wall, self.peak = 0.0, 0
 
-    def open(self, key: str, write: bool = False) -> Any:
-        from breccia import _native
-        from breccia._breccia import ffi, lib
+    def run(self, *command: str, at: str | None = None, text: str | None = None) -> bytes:
+        """Runs a command below `bench --child`, which measures it, and returns what the command printed."""
+        said = os.path.join(self.job.folder, "child.txt")
+        done = subprocess.run([os.environ["BRECCIA_BENCH"], "--child", said, *command], cwd=at,
+                              input=None if text is None else text.encode(), capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command[:3])}: {done.stderr.decode()[-500:]}")
+        with open(said) as file:
+            wall, _, peak = file.read().split()
+        self.wall, self.peak = self.wall + float(wall), max(self.peak, int(peak) * 1024)
+        return done.stdout
 
-        handle = _native.Handles(self.path(key) + ".brc").take()
-        session, array = ffi.new("brc_session **"), ffi.new("brc_array **")
-        handle.call(lib.brc_session_open, session, handle.repo, b"main", lib.BRC_SESSION_VIEW)
-        handle.call(lib.brc_array_open, array, session[0], b"/a")
-        return handle, session[0], array[0], np.empty((8, 8, 8), "f4")
-
-    def close(self, opened: Any) -> None:
-        from breccia._breccia import lib
-
-        lib.brc_array_free(opened[2])
-        lib.brc_session_free(opened[1])
-        opened[0].close()
-
-    def prepare(self, opened: Any, box: tuple[slice, ...]) -> Any:
-        from breccia import _native
-        from breccia._breccia import ffi
-
-        sel = _native.sized("brc_sel")
-        sel.ndim = len(box)
-        for i, part in enumerate(box):
-            sel.start[i], sel.count[i], sel.step[i] = part.start, part.stop - part.start, 1
-        return sel, ffi.from_buffer("char[]", opened[3])
-
-    def box(self, opened: Any, box: Any) -> Any:
-        from breccia._breccia import lib
-
-        handle, _, array, memory = opened
-        sel, target = box
-        handle.call(lib.brc_array_read, array, sel, target, memory.nbytes)
-        return memory
+    def which(self, name: str) -> str:
+        found = shutil.which(name)
+        if found is None:
+            raise ImportError(f"there is no program {name}")
+        return found
 
 
-SIDES = [Ours, ZarrOurPipeline, ZarrOurStore, ZarrDefault, ZarrRust, TensorStore, Icechunk, H5py]
+class Command(Program):
+    """The command, of the wheel: whole processes."""
+
+    key, label = "command", "breccia, command"
+    needs = ("breccia",)
+    durable = "yes"
+
+    def path(self, name: str) -> str:
+        return super().path(name + ".brc")
+
+    @property
+    def program(self) -> str:
+        import breccia
+
+        return os.path.join(os.path.dirname(breccia.__file__), "bin", "breccia")
+
+    def breccia(self, *args: str) -> bytes:
+        return self.run(self.program, *args, "--threads", str(self.job.threads), "-q")
+
+    def make(self, name: str, data: Any) -> None:
+        source = os.path.join(self.job.folder, "a.npy")
+        np.save(source, data)
+        self.import_(name, source)
+
+    def import_(self, name: str, source: str) -> None:
+        self.breccia("import", self.path(name), source, "/a", "-m", "imported", "--author", "bench",
+                     "--codecs", json.dumps(self.job.codecs()), "--chunks", ",".join(map(str, self.job.chunks)))
+
+    def export(self, name: str, dest: str) -> None:
+        self.breccia("read", self.path(name), "/a", "-o", dest)
+
+    def first(self, name: str) -> Any:
+        first = "[" + ",".join(["0:1"] * len(self.job.shape)) + "]"
+        said = self.run(self.program, "read", self.path(name), "/a", first, "--format", "raw")
+        return np.frombuffer(said, self.job.dtype)

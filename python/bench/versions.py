@@ -1,53 +1,48 @@
-"""Ten versions of one array in which one element in a hundred changed each time: bytes on the disk, and times.
-
-The winds of ERA-Interim, where BRECCIA_TEST_DATA has them, or a smooth field of the same size; each version adds
-a little to 1 % of the elements, anywhere. Beside breccia, plain and after `repack --delta`: a .npy file of each
-version that zstd has compressed, git, whose packs have deltas too, and Icechunk.
-"""
+"""Ten versions of one array in which one element in a hundred changed each time: bytes on the disk, and times."""
 from __future__ import annotations
 
+import io
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
 
+import grids
 import numpy as np
-import sides as libraries
-
-COUNT = 10
-FILE = "era-u-wind-f32.npy"
-CHUNKS = (1, 1, 61, 240)  # 57 KiB
+import sides
 
 
-def made() -> list[Any]:
-    path = os.path.join(os.environ.get("BRECCIA_TEST_DATA", ""), FILE)
-    random = np.random.default_rng(1)
+def bytes_in(path: str) -> int:
     if os.path.isfile(path):
-        first = np.load(path)
-    else:
-        print(f"there is no {FILE}: a smooth field instead")
-        x, y = np.meshgrid(np.linspace(0, 9, 480), np.linspace(0, 5, 241))
-        first = np.stack([[np.sin(x + i) * np.cos(y + k) for k in range(3)] for i in range(2)]).astype("f4")
-    versions = [first]
-    for _ in range(COUNT - 1):
-        flat = versions[-1].ravel().copy()
-        at = random.choice(flat.size, flat.size // 100, replace=False)
-        flat[at] += random.normal(0, .1, at.size).astype("f4")
-        versions.append(flat.reshape(first.shape))
-    return versions
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names)
 
 
-def bytes_in(folder: str) -> int:
-    return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names)
+class History(sides.Side):
+    """A side that keeps versions of an array: the newest is 0 back."""
+
+    def first(self, data: Any) -> None:
+        raise NotImplementedError
+
+    def add(self, data: Any) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        pass
+
+    def get(self, back: int) -> Any:
+        raise NotImplementedError
+
+    def bytes(self) -> int:
+        return bytes_in(self.path("v"))
 
 
-class Plain(libraries.Ours):
-    name = "breccia"
+class Plain(sides.Ours, History):
+    key, label = "ten-breccia", "breccia"
+    depth = 0
 
-    def begin(self, data: Any) -> None:
-        self.make("v", data, CHUNKS)
+    def first(self, data: Any) -> None:
+        self.make("v", data)
 
     def add(self, data: Any) -> None:
         opened = self.open("v", write=True)
@@ -55,43 +50,36 @@ class Plain(libraries.Ours):
         self.close(opened)
 
     def end(self) -> None:
-        pass
+        if self.depth:
+            with self.repository("v") as repo:
+                repo.repack(delta=True, delta_depth=self.depth)
+                repo.gc(keep="0")
 
     def get(self, back: int) -> Any:
-        import breccia
-
-        with breccia.open(self.path("v") + ".brc") as repo:
+        with self.repository("v") as repo:
             return repo.view(f"main~{back}" if back else "main")["a"][...]
 
 
 class Deltas(Plain):
     """The first of ten versions is nine differences away from the last: it stays whole."""
 
-    name = "breccia, repack --delta"
+    key, label = "ten-delta", "breccia, repack --delta"
     depth = 8
 
-    def end(self) -> None:
-        import breccia
 
-        with breccia.open(self.path("v") + ".brc") as repo:
-            repo.repack(delta=True, delta_depth=self.depth)
-            repo.gc(keep="0")
-
-
-class Deeper(Deltas):
-    name = "breccia, repack --delta --depth 9"
+class Deeper(Plain):
+    key, label = "ten-deeper", "breccia, repack --delta --depth 9"
     depth = 9
 
 
-class Icechunk(libraries.Icechunk):
-    def begin(self, data: Any) -> None:
-        self.make("v", data, CHUNKS)
+class Icechunk(sides.Icechunk, History):
+    key, label = "ten-icechunk", "Icechunk"
+
+    def first(self, data: Any) -> None:
+        self.make("v", data)
 
     def add(self, data: Any) -> None:
         self.write(self.open("v", write=True), data)
-
-    def end(self) -> None:
-        pass
 
     def get(self, back: int) -> Any:
         import zarr
@@ -101,96 +89,118 @@ class Icechunk(libraries.Icechunk):
         return zarr.open_array(repository.readonly_session(snapshot_id=ids[back]).store, path="a", mode="r")[...]
 
 
-class Files(libraries.Side):
+class Files(sides.Program, History):
     """A program that everybody has: zstd."""
 
-    name = "zstd, a file for each version"
+    key, label = "ten-zstd", "zstd, a file for each version"
+    count = 0
 
-    def begin(self, data: Any) -> None:
-        if shutil.which("zstd") is None:
-            raise ImportError("there is no program zstd")
-        self.count = 0
+    def first(self, data: Any) -> None:
+        self.which("zstd")
+        os.makedirs(self.path("v"))
         self.add(data)
 
+    def name(self, number: int) -> str:
+        return os.path.join(self.path("v"), f"{number}.npy")
+
     def add(self, data: Any) -> None:
-        path = self.path(f"{self.count}.npy")
-        np.save(path, data)
-        subprocess.run(["zstd", "-q", "-3", "--rm", path], check=True)
+        np.save(self.name(self.count), data)
+        self.run("zstd", "-q", "-3", "--rm", self.name(self.count))
         self.count += 1
 
-    def end(self) -> None:
-        pass
-
     def get(self, back: int) -> Any:
-        path = self.path(f"{self.count - 1 - back}.npy.zst")
         out = self.path("out.npy")
-        subprocess.run(["zstd", "-q", "-d", "-f", path, "-o", out], check=True)
-        data = np.load(out)
-        os.unlink(out)
-        return data
+        self.run("zstd", "-q", "-d", "-f", self.name(self.count - 1 - back) + ".zst", "-o", out)
+        return np.load(out)
 
 
-class Git(libraries.Side):
-    """A .npy file in a repository, whose objects `git gc` packs at the end."""
+class Git(grids.Git, History):
+    key, label = "ten-git", "git, after git gc"
 
-    name = "git, after git gc"
-
-    def git(self, *args: str) -> bytes:
-        who = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"]
-        return subprocess.run(["git", "-C", self.folder, *who, *args], check=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL).stdout
-
-    def begin(self, data: Any) -> None:
-        if shutil.which("git") is None:
-            raise ImportError("there is no program git")
-        self.git("init", "-q")
+    def first(self, data: Any) -> None:
+        os.makedirs(self.path("v"))
+        self.git("v", "init", "-q", "-b", "main")
         self.add(data)
 
+    def file(self) -> str:
+        return os.path.join(self.path("v"), "a.npy")
+
     def add(self, data: Any) -> None:
-        np.save(self.path("a.npy"), data)
-        self.git("add", "a.npy")
-        self.git("commit", "-q", "-m", "written")
+        np.save(self.file(), data)
+        self.git("v", "add", "a.npy")
+        self.git("v", "commit", "-q", "-m", "written")
 
     def end(self) -> None:
-        self.git("gc", "-q")
-        os.unlink(self.path("a.npy"))  # only the history counts
+        self.git("v", "gc", "-q")
 
     def get(self, back: int) -> Any:
-        import io
+        return np.load(io.BytesIO(self.git("v", "show", f"HEAD~{back}:a.npy")))
 
-        return np.load(io.BytesIO(self.git("show", f"HEAD~{back}:a.npy")))
-
-
-SIDES: tuple[Any, ...] = Plain, Deltas, Deeper, Files, Git, Icechunk
+    def bytes(self) -> int:
+        return super().bytes() - os.path.getsize(self.file())  # only the history counts
 
 
-def timed(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+class Dvc(grids.Dvc, History):
+    key, label = "ten-dvc", "DVC"
+
+    def first(self, data: Any) -> None:
+        self.start("v")
+        self.add(data)
+
+    def file(self) -> str:
+        return os.path.join(self.path("v"), "a.npy")
+
+    def add(self, data: Any) -> None:
+        if os.path.lexists(self.file()):
+            os.unlink(self.file())  # it may be a link into the cache
+        np.save(self.file(), data)
+        self.record("v", "a.npy")
+
+    def get(self, back: int) -> Any:
+        self.git("v", "checkout", "-q", f"main~{back}")
+        self.dvc("v", "checkout", "-q")
+        got = np.load(self.file())
+        self.git("v", "checkout", "-q", "main")
+        return got
+
+    def bytes(self) -> int:
+        return super().bytes() - os.path.getsize(self.file())
 
 
-def show(folder: str, rounds: int) -> None:
-    versions = made()
-    print(f"\n### Ten versions of {versions[0].nbytes / 1e6:.1f} MB of float32, 1 % of the elements changed in each\n\n"
-          f"| | MB | of one version | write all, ms | then, ms | read the newest, ms | read the oldest, ms |\n"
-          "| --- | --- | --- | --- | --- | --- | --- |")
-    for kind in SIDES:
-        try:
-            side = kind(os.path.join(folder, "versions"), "zstd")
-            took = timed(lambda: side.begin(versions[0]))
-        except ImportError as error:
-            print(f"{kind.name} is left out: {error}")
-            continue
-        for data in versions[1:]:
-            took += timed(lambda data=data: side.add(data))
-        after = timed(side.end)
-        size = bytes_in(side.folder)
-        reads = []
-        for back in 0, COUNT - 1:
-            if not np.array_equal(side.get(back), versions[COUNT - 1 - back]):
-                raise SystemExit(f"bench: {side.name} gave other values than were written")
-            reads.append(min(timed(lambda back=back: side.get(back)) for _ in range(rounds)))
-        times = [f"{seconds * 1e3:.1f}" for seconds in (took, after, *reads)]
-        print(f"| {side.name} | {size / 1e6:.2f} | {size / versions[0].nbytes:.2f} | {' | '.join(times)} |", flush=True)
-        side.remove()
+SIDES: tuple[type[sides.Side], ...] = Plain, Deltas, Deeper, Icechunk, Git, Dvc, Files
+
+
+def changed(first: Any, count: int, seed: int) -> list[Any]:
+    """Returns versions of an array: each adds a little to 1 % of the elements, anywhere."""
+    random = np.random.default_rng(seed)
+    made = [first]
+    for _ in range(count - 1):
+        flat = made[-1].ravel().copy()
+        at = random.choice(flat.size, flat.size // 100, replace=False)
+        flat[at] += random.normal(0, .1, at.size).astype(flat.dtype)
+        made.append(flat.reshape(first.shape))
+    return made
+
+
+def least(call: Callable[[], Any], times: int) -> float:
+    took = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - start)
+    return min(took)
+
+
+def measure(side: History, q: dict[str, Any], meter: Any, same: Callable[[Any, Any], None]) -> dict[str, float]:
+    """The measurement of a row of ten versions. `wall` is the time to write them and to pack them at the end."""
+    made = changed(np.load(q["first"]), q["count"], 1)
+    meter.on()
+    side.first(made[0])
+    for data in made[1:]:
+        side.add(data)
+    side.end()
+    meter.off()
+    for back in range(q["count"]):
+        same(side.get(back), made[q["count"] - 1 - back])
+    newest, oldest = (least(lambda back=back: side.get(back), q["times"]) for back in (0, q["count"] - 1))
+    return {**meter.took, "bytes": side.bytes(), "one": made[0].nbytes, "newest": newest, "oldest": oldest}

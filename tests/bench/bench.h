@@ -43,6 +43,10 @@ typedef struct series {
 double now_s(void);
 took start_clock(void);
 took stop_clock(took start);
+/* A field of /proc/self/status in bytes. */
+double status_bytes(const char *field);
+/* The largest resident set counts anew from here on. */
+void forget_peak(void);
 void series_add(series *s, took value);
 /* The p-th percentile (0 to 100) of n values, which are sorted in place. */
 double percentile(double *values, size_t n, double p);
@@ -127,7 +131,7 @@ double diff_seconds(breccia *handle, const char *a, const char *b, uint64_t *cha
 
 /* ---- flat.c: the limits -------------------------------- */
 
-enum { FLAT_NONE, FLAT_ZSTD, FLAT_BLOSC };
+enum { FLAT_NONE, FLAT_ZSTD, FLAT_BLOSC, FLAT_LZ4 }; /* LZ4: blosc's, level 5 */
 
 typedef struct flat_chunk {
     uint64_t at;
@@ -185,5 +189,9 @@ void bench_locks(const bench_opts *o);
 void bench_history(const bench_opts *o);
 /* crowd.c: a bulk writer among readers and committers, for the contention group. */
 void crowd_run(const bench_opts *o);
+
+/* worker.c: `bench --worker` and `bench --child`, for make bench-peers. */
+int worker_main(void);
+int child_main(char **argv);
 
 #endif

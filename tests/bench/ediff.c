@@ -18,30 +18,6 @@ static const ediff_case ediff_cases[] = {
     {"uint8, zstd, chunks of 16 MiB", "uint8", CODECS_ZSTD_3, 1, 16777216, 4096},
 };
 
-/* A field of /proc/self/status in bytes. */
-static double status_bytes(const char *field)
-{
-    char line[256];
-    double kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-        if (strncmp(line, field, strlen(field)) == 0)
-            kib = strtod(line + strlen(field) + 1, NULL);
-    if (f != NULL)
-        fclose(f);
-    return kib * 1024;
-}
-
-/* The largest resident set counts anew from here on. */
-static void forget_peak(void)
-{
-    FILE *f = fopen("/proc/self/clear_refs", "w");
-    if (f == NULL)
-        return;
-    fputs("5", f);
-    fclose(f);
-}
-
 static void ediff_make(const ediff_case *c, const bench_opts *o, uint8_t *data)
 {
     brc_error err = BRC_ERROR_INIT;

@@ -69,9 +69,10 @@ static size_t flat_encode(flat_file *f, flat_worker *w, const uint8_t *src, cons
         *out = src;
         return f->chunk_len;
     }
-    if (f->codec == FLAT_BLOSC)
-        return (size_t)blosc_compress_ctx(1, BLOSC_SHUFFLE, 4, f->chunk_len, src, w->room,
-                                          flat_room(f), "zstd", f->blocksize, 1);
+    if (f->codec == FLAT_BLOSC || f->codec == FLAT_LZ4)
+        return (size_t)blosc_compress_ctx(f->codec == FLAT_BLOSC ? 1 : 5, BLOSC_SHUFFLE, 4,
+                                          f->chunk_len, src, w->room, flat_room(f),
+                                          f->codec == FLAT_BLOSC ? "zstd" : "lz4", f->blocksize, 1);
     ZSTD_CCtx_setParameter(w->cctx, ZSTD_c_compressionLevel, 3);
     return ZSTD_compress2(w->cctx, w->room, flat_room(f), src, f->chunk_len);
 }
@@ -82,7 +83,7 @@ static void flat_decode(const flat_file *f, flat_worker *w, const uint8_t *store
     if (f->codec == FLAT_ZSTD)
         must_be(ZSTD_decompressDCtx(w->dctx, dst, f->chunk_len, stored, len) == f->chunk_len,
                 "zstd");
-    else if (f->codec == FLAT_BLOSC)
+    else if (f->codec != FLAT_NONE)
         must_be(blosc_decompress_ctx(stored, dst, f->chunk_len, 1) == (int)f->chunk_len, "blosc");
     else
         memcpy(dst, stored, f->chunk_len);

@@ -147,6 +147,10 @@ static void read_options(bench_opts *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *quick = getenv("BENCH_QUICK");
+    if (argc == 2 && strcmp(argv[1], "--worker") == 0)
+        return worker_main();
+    if (argc > 3 && strcmp(argv[1], "--child") == 0)
+        return child_main(argv + 2);
     int small = quick != NULL && *quick != '\0' && strcmp(quick, "0") != 0;
     bench_opts o = {
         .bytes = (small ? 128 : 1024) * MIB,

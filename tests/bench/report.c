@@ -43,6 +43,28 @@ took stop_clock(took start)
     return (took){now_s() - start.wall, cpu_s() - start.cpu};
 }
 
+double status_bytes(const char *field)
+{
+    char line[256];
+    double kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+        if (strncmp(line, field, strlen(field)) == 0)
+            kib = strtod(line + strlen(field) + 1, NULL);
+    if (f != NULL)
+        fclose(f);
+    return kib * 1024;
+}
+
+void forget_peak(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    if (f == NULL)
+        return;
+    fputs("5", f);
+    fclose(f);
+}
+
 static int double_order(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -17,7 +17,7 @@ MADE_BY = {("array", "session"), ("session", "repository")}
 BUILT = {"build", "csource", "dist", "libexec", "_made", "__pycache__"}
 
 # Addresses of machines, and places that are on one machine alone.
-HOSTS = re.compile(r"https?://(?!example\.|localhost|127\.0\.0\.1)|\bpypi\b|\bgithub\.com\b|(?<![\w.])/(?:root|home)/", re.I)
+HOSTS = re.compile(r"https?://(?!example\.|localhost|127\.0\.0\.1|www\.w3\.org/)|\bpypi\b|\bgithub\.com\b|(?<![\w.])/(?:root|home)/", re.I)
 
 
 def said(path, line, what):
