@@ -7,6 +7,7 @@ codec, by random rows. The images are numbered, so that an epoch can be checked.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -106,8 +107,9 @@ def loader(side: Side, name: str, count: int, workers: int) -> Any:
     """Returns what an epoch iterates over. Workers are spawned: zarr's thread does not survive a fork."""
     import torch
 
-    data = torch.utils.data
-    apart = {"num_workers": workers, "multiprocessing_context": "spawn" if workers else None,
+    data: Any = torch.utils.data
+    warnings.filterwarnings("ignore", message=".*worker processes in total")  # more than there are cores
+    apart: dict[str, Any] = {"num_workers": workers, "multiprocessing_context": "spawn" if workers else None,
              "persistent_workers": workers > 0}
     if isinstance(side, Ours):
         import breccia.torch

@@ -242,8 +242,8 @@ class Bench:
         base = sides.get(result["base"], {})
         for key, one in sides.items():
             if "wall" in one and "wall" in base and key != result["base"]:
-                said.append(f"{key} {stats.shown(report.ratio(result, key).median)}")
-        mine = report.amount(result, result["base"]) if "wall" in base else "–"
+                said.append(f"{key} {stats.shown(report.ratio(result, key, report.measures(result)[0]).median)}")
+        mine = report.amount(result, result["base"], report.measures(result)[0]) if "wall" in base else "–"
         return f"  {result['title']}: {mine}; {', '.join(said)}"
 
     def run(self) -> None:
@@ -354,9 +354,12 @@ def main() -> None:
         bench = Bench(options, folder)
         if options.list:
             for _, _, rows in bench.wanted:
-                print("\n".join(f"{row.id}: {row.title}" for row in rows))
+                for row in rows:
+                    print(f"{row.id}: {row.title}")
             return
         print(f"{options.size} MiB, {options.rounds} rounds, {options.threads} threads of each library; {options.dir}")
+        if mounted(os.path.realpath(options.dir)) == "tmpfs":
+            print("DIR is in memory: nothing there is cold, and nothing waits for a disk")
         print("; ".join(f"{name} {version}" for name, version in about(bench)["versions"].items()))
         bench.run()
     finally:

@@ -54,12 +54,12 @@ def measures(result: dict[str, Any]) -> list[str]:
     return ["wall", "synced"] if synced else ["wall"]
 
 
-def amount(result: dict[str, Any], key: str) -> str:
+def amount(result: dict[str, Any], key: str, what: str = "wall") -> str:
     """Returns what a side takes: MB/s, bytes or seconds."""
-    if result["counts"]:
+    if what == "bytes":
         return f"{statistics.median(result['sides'][key]['bytes']) / 1e6:.2f} MB"
-    seconds = statistics.median(costs(result, key))
-    if result["moved"]:
+    seconds = statistics.median(costs(result, key, what))
+    if result["moved"] and what == "wall":
         return f"{result['moved'] / seconds / 1e6:,.0f} MB/s"
     for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
         if seconds * scale >= 1 or unit == "µs":
@@ -80,7 +80,7 @@ def cell(result: dict[str, Any], key: str, what: str) -> str:
         return ""
     found = ratio(result, key, used)
     text = stats.shown(found.median)
-    if found.median < NEAR:
+    if found.median < NEAR and key not in OWN:
         text = f"**{text}**"
     return f"{text} ({stats.shown(found.least)}–{stats.shown(found.greatest)})" if result["rounds"] > 1 else text
 
@@ -95,10 +95,13 @@ def table(rows: list[dict[str, Any]], what: str, own: str) -> list[str]:
     keys = columns(rows)
     lines = [f"| {own} | {LABELS[rows[0]['base']]} | {' | '.join(LABELS[key] for key in keys)} |",
              "| --- | --- |" + " --- |" * len(keys)]
+    if what == "wall" and any("synced" in measures(row) for row in rows):
+        said = ["yes" if key in DURABLE else "no" for key in [rows[0]["base"], *keys]]
+        lines.append(f"| *on the disk when a write returns* | {' | '.join(said)} |")
     for row in rows:
         base = row["base"]
         if "wall" in row["sides"].get(base, {}):
-            lines.append(f"| {row['title']} | {amount(row, base)} | "
+            lines.append(f"| {row['title']} | {amount(row, base, 'wall' if what == 'synced' else what)} | "
                          f"{' | '.join(cell(row, key, what) for key in keys)} |")
     return lines
 
@@ -162,8 +165,8 @@ def groups(results: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[
 TEXT = """# breccia beside other libraries and programs
 
 `make bench-peers` measured the figures of this page and made the page. A figure says how many times as long as breccia
-a side takes: above 1 breccia is ahead, and a figure below 0.95 is bold. In brackets are the least and the greatest of
-the rounds.
+a side takes: above 1 breccia is ahead, and another's figure below 0.95 is bold. In brackets are the least and the
+greatest of the rounds.
 
 ![The ratios of all rows](benchmarks.svg)
 
@@ -186,8 +189,8 @@ the rounds.
 - Warm rows read what is in the page cache. Before a cold row the store is closed, written to the disk and dropped from
   the page cache (posix_fadvise, which needs no rights; names of files stay cached); the row then opens the store. No
   side keeps decoded chunks.
-- Each round of a write makes a new store. Imports, data and checks are not timed. What a side reads, also of what it
-  wrote, is compared with the source bit by bit.
+- Each round of a write makes a new store, which is timed too. Imports, data and checks are not timed. What a side
+  reads, also of what it wrote, is compared with the source bit by bit.
 - Processor seconds are of all threads and child processes. The peak is the memory that was resident beyond imports and
   source data; of programs it is all of theirs.
 - The C side has the wheel's libzstd. "flat file, C" is the same codec on as many threads over one flat file, without
@@ -219,7 +222,7 @@ def page(results: dict[str, Any]) -> str:
             lines += [*history(rows), ""]
         if dashes := reasons(rows):
             lines += ["Dashes, and other sizes:", "", *dashes, ""]
-        lines += [*table(rows, "cpu", "processor time, ratio"), "", *memory(rows), ""]
+        lines += [*table(rows, "cpu", "processor time"), "", *memory(rows), ""]
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # `make bench-peers`: breccia, as the wheel and a C program have it, beside its peers, in an environment of their own
-# under build/py. A peer that cannot be had is named and left out.
+# under build/py. A peer that cannot be had is named and left out. 77: nothing could be fetched.
 #
 #   ROWS='whole part/1-MiB'   groups, or beginnings of rows' names (default: all); others' results stay
 #   PEERS='zarr h5py'         only these sides, beside breccia
@@ -18,8 +18,8 @@ mkdir -p "$work"
 python=$(python3 -c 'import sys; print(sys.executable)')
 . "$here/../tests/lanes.sh"
 
-environment build "$python" "$here/../requirements-build.txt"
-environment bench "$python" "$here/requirements.txt"
+environment build "$python" "$here/../requirements-build.txt" || exit 77
+environment bench "$python" "$here/requirements.txt" || exit 77
 pip() { "$work/bench/bin/python" -m pip -q --disable-pip-version-check "$@"; }
 grep -v '^#' "$here/peers.txt" >"$work/peers"
 [ -z "${TORCH:-}" ] || echo torch >>"$work/peers"
@@ -31,18 +31,18 @@ if ! cmp -s "$work/peers" "$work/bench/peers"; then
 fi
 
 # The wheel, made again where a source is newer.
-stamp=$root/build/wheel/made
 sources="$root/src $root/codecs $root/schema $root/cli $root/python/breccia $root/python/build_ffi.py
-    $root/python/build_made.py $root/python/setup.py $root/Makefile"
+    $root/python/build_made.py $root/python/setup.py"
+wheel=$(ls "$root"/build/wheel/*.whl 2>/dev/null) || wheel=
 # shellcheck disable=SC2086
-if ! [ -e "$stamp" ] || [ -n "$(find $sources -type f -newer "$stamp" | head -n 1)" ]; then
+if [ -z "$wheel" ] || [ -n "$(find $sources -type f -newer "$wheel" | head -n 1)" ]; then
     sh "$here/../wheel.sh" --untried
-    : >"$stamp"
+    wheel=$(ls "$root"/build/wheel/*.whl)
 fi
-cmp -s "$stamp" "$work/bench/wheel" && [ "$work/bench/wheel" -nt "$stamp" ] || {
-    pip install --force-reinstall --no-deps "$root"/build/wheel/*.whl
+if ! [ "$work/bench/wheel" -nt "$wheel" ]; then
+    pip install --force-reinstall --no-deps "$wheel"
     : >"$work/bench/wheel"
-}
+fi
 
 # The C side has the wheel's SQLite and zstd, where the figures count.
 [ -n "${QUICK:-}" ] || ! [ -d "$work/sources/sqlite" ] || sqlite=$work/sources/sqlite

@@ -91,7 +91,7 @@ class Worker:
         self.job = Job(q["folder"], shapes["shape"] or (), shapes["chunks"] or (), shapes["shards"], q["dtype"],
                        q["codec"], q["threads"])
         self.side = self.kind(self.job)
-        self.data = np.fromfile(q["data"], q["dtype"]).reshape(self.job.shape) if q["data"] else None
+        self.data: Any = np.fromfile(q["data"], q["dtype"]).reshape(self.job.shape) if q["data"] else None
         self.meter = Meter(self.side)
 
     def forget(self, _: dict[str, Any]) -> None:
@@ -282,7 +282,7 @@ class Worker:
             return list(wanted)
         if len(wanted) > there // 2:
             raise Cannot(f"its grid of {there:,} chunks is too small")
-        return np.random.default_rng(wanted[0]).choice(there, len(wanted), replace=False).tolist()
+        return [int(n) for n in np.random.default_rng(wanted[0]).choice(there, len(wanted), replace=False)]
 
     def noted(self) -> None:
         """The page says which sides have smaller grids."""

@@ -108,6 +108,7 @@ def test_a_ratio_of_two_sides_is_of_what_one_execution_takes(results):
 def test_the_page_has_each_ratio_once_and_says_where_others_are_faster(results):
     page = report.page(results).splitlines()
     assert "| time | breccia, Python | zarr-python | TensorStore | Icechunk | h5py |" in page
+    assert "| *on the disk when a write returns* | yes | no | yes | no | no |" in page
     assert "| write <all> | 1 MB/s | **0.75** (0.5–1.00) | 2.00 (2.00–2.00) |  | – |" in page
     assert "| read | 1.00 s | **0.8** (0.5–0.9) |  | failed |  |" in page
     until = page[page.index("| time until all is on the disk | breccia, Python | zarr-python | TensorStore | h5py |"):]
