@@ -77,7 +77,6 @@ enum {
     ALL_IN_FLIGHT = 128, /* of all calls of a client; each call may have one all the same */
     CROWDED_MS = 10,    /* how soon a call tries again that had to wait for others */
     CONNECT_MS = 10000,
-    IDLE_S = 30,        /* nothing moves for so long: the attempt has failed */
     PAUSE_MS = 100,     /* before the second attempt; doubled for each further one */
     PAUSE_MOST_MS = 5000,
     SLOW_MS = 1500,     /* a read that takes longer is sent a second time */
@@ -108,6 +107,7 @@ typedef struct transfer {
     struct curl_slist *headers;
     brc_s3_request *request; /* NULL: the slot is free                          */
     const curl_api *curl;
+    brc_s3_client *client;
     brc_buf got;
     int64_t since_ms;
     int is_too_long, is_out_of_memory, is_whole; /* is_whole: not the range alone */
@@ -133,6 +133,7 @@ struct brc_s3_client {
     uint64_t asked; /* how often the host was asked                                  */
     atomic_int in_flight;
     atomic_int takes_any_put; /* the server does not know If-None-Match                     */
+    _Atomic int64_t heard_ms; /* when the server said something last; 0: never              */
     brc_credentials credentials;
 };
 
@@ -143,6 +144,8 @@ typedef struct run {
     brc_credentials credentials;
     uint64_t asked;
     int is_renewed, running; /* running: attempts of this call */
+    int64_t begun_ms;
+    const brc_s3_request *gone; /* whose failure shows that the server is gone; NULL: it is not */
     size_t n, done;
     brc_s3_request *requests;
 } run;
@@ -301,6 +304,7 @@ static size_t answer_body(char *data, size_t size, size_t n, void *to)
     transfer *t = to;
     long http = 0;
     const size_t len = size * n;
+    t->client->heard_ms = clock_ms();
     t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &http);
     t->is_whole = http == 200 && t->request->len > 0;
     if (t->is_whole)
@@ -334,6 +338,7 @@ static size_t answer_header(char *data, size_t size, size_t n, void *to)
     char line[200];
     const size_t len = size * n;
     t->header_bytes += len;
+    t->client->heard_ms = clock_ms();
     if (t->header_bytes > HEADERS_MOST) {
         t->is_too_long = 1;
         return 0;
@@ -437,7 +442,7 @@ static void transfer_limits(const transfer *t)
     curl->easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl->easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     curl->easy_setopt(t->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl->easy_setopt(t->easy, CURLOPT_LOW_SPEED_TIME, (long)IDLE_S);
+    curl->easy_setopt(t->easy, CURLOPT_LOW_SPEED_TIME, (long)t->client->config.idle_s);
     curl->easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl->easy_setopt(t->easy, CURLOPT_USERAGENT, "breccia");
     curl->easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, answer_body);
@@ -465,6 +470,7 @@ static int transfer_begin(run *r, transfer *t, brc_s3_request *q)
 {
     char url[BRC_S3_URL_SIZE];
     t->curl = &r->client->curl;
+    t->client = r->client;
     if (t->easy == NULL)
         t->easy = t->curl->easy_init();
     if (t->easy == NULL)
@@ -581,6 +587,15 @@ static void request_done(run *r, brc_s3_request *q)
             transfer_end(r, &r->lane->transfers[i]);
 }
 
+/* Returns whether the server, for which the request has waited in vain more than once, has said
+ * nothing to anybody since this call began, for longer than one attempt waits. */
+static int is_silent(const run *r, const brc_s3_request *q)
+{
+    const int64_t heard = r->client->heard_ms, since = heard > r->begun_ms ? heard : r->begun_ms;
+    return q->curl == CURLE_OPERATION_TIMEDOUT && q->tries > 1 &&
+           clock_ms() - since >= r->client->config.idle_s * INT64_C(1500);
+}
+
 /* Takes the end of an attempt. */
 static int transfer_done(run *r, transfer *t, int curl, brc_error *err)
 {
@@ -592,6 +607,10 @@ static int transfer_done(run *r, transfer *t, int curl, brc_error *err)
         q->answer = got;
     }
     transfer_end(r, t);
+    if (verdict != AGAIN)
+        r->gone = NULL;
+    else if (is_silent(r, q))
+        r->gone = q;
     if (verdict == GOOD || verdict == FINAL || (verdict == AGAIN && q->tries >= BRC_S3_TRIES)) {
         if (verdict == AGAIN && q->running > 0)
             return BRC_OK; /* the other attempt may still succeed */
@@ -632,6 +651,12 @@ static int begin_due(run *r, int64_t *wait, brc_error *err)
         brc_s3_request *q = &r->requests[i];
         if (q->is_done || q->running > 0)
             continue;
+        if (r->gone != NULL) {
+            q->curl = r->gone->curl;
+            q->tries = r->gone->tries;
+            request_done(r, q);
+            continue;
+        }
         if (q->due_ms > now) {
             *wait = q->due_ms - now < *wait ? q->due_ms - now : *wait;
             continue;
@@ -710,7 +735,7 @@ static int drive(run *r, brc_error *err)
 
 int brc_s3_run(brc_s3_client *client, size_t n, brc_s3_request *requests, brc_error *err)
 {
-    run r = { .client = client, .n = n, .requests = requests };
+    run r = { .client = client, .n = n, .requests = requests, .begun_ms = clock_ms() };
     if (n == 0)
         return BRC_OK;
     BRC_BACKEND_TRY(credentials_take(&r, 0, err));

@@ -12,6 +12,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 #define S3_PACK_BYTES (32 * MIB)
+#define S3_IDLE_S 30
 #define S3_PACK_LEAST (1 * MIB)
 #define S3_PACK_MOST (64 * MIB)
 
@@ -155,6 +156,7 @@ int brc_s3_config_read(brc_s3_config *out, const brc_json *config, brc_error *er
     const brc_json *bytes = brc_json_member(config, "pack_bytes");
     memset(out, 0, sizeof(*out));
     out->pack_bytes = S3_PACK_BYTES;
+    out->idle_s = S3_IDLE_S;
     if (config != NULL)
         BRC_BACKEND_TRY(brc_json_allow(config, members, 6, err));
     BRC_BACKEND_TRY(option_text(out->bucket, sizeof(out->bucket), config, "bucket", err));

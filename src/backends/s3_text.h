@@ -19,6 +19,7 @@ typedef struct brc_s3_config {
     char region[32];
     int path_style;     /* the bucket is in the path, not in the name of the host    */
     int is_standard;    /* the endpoint is Amazon's own for the region               */
+    int idle_s;         /* nothing moves for so long: the attempt at a request has failed */
     uint64_t pack_bytes;
 } brc_s3_config;
 

@@ -1,14 +1,16 @@
 /*
  * Chunks in a bucket, on a server that fails in every way that a network and a server have:
- * nothing is lost,
- * nothing is wrong, and the sentence names place and remedy.
+ * nothing is lost, nothing is wrong, and the sentence names place and remedy.
  */
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../src/backends/s3_http.h"
 #include "../../src/base/file.h"
@@ -265,19 +267,27 @@ static void *call_main(void *client)
     return (void *)(uintptr_t)done;
 }
 
-TEST(the_calls_of_a_repository_share_what_a_server_may_be_asked)
+static brc_s3_client *client_new(const char *endpoint, int idle_s)
 {
-    pthread_t threads[CALLS];
+    static const brc_backend_host host = { .size = sizeof(host), .credentials = give_any };
     brc_s3_config config;
     brc_s3_client *client;
     brc_json *json;
-    const brc_backend_host host = { .size = sizeof(host), .credentials = give_any };
     char text[200];
-    snprintf(text, sizeof(text), "{\"endpoint\":\"%s\",\"bucket\":\"box\"}",
-             s3_server_endpoint(server));
+    snprintf(text, sizeof(text), "{\"endpoint\":\"%s\",\"bucket\":\"box\"}", endpoint);
     OK(&t, brc_json_parse(&json, text, strlen(text), 0, &t.err));
     OK(&t, brc_s3_config_read(&config, json, &t.err));
+    brc_json_free(json);
+    ck_assert_int_gt(config.idle_s, idle_s);
+    config.idle_s = idle_s;
     OK(&t, brc_s3_client_new(&client, &config, &host, &t.err));
+    return client;
+}
+
+TEST(the_calls_of_a_repository_share_what_a_server_may_be_asked)
+{
+    pthread_t threads[CALLS];
+    brc_s3_client *client = client_new(s3_server_endpoint(server), 10);
     s3_server_put(server, "/box/small", "hello", 5);
     s3_server_delay(server, 200);
     for (int i = 0; i < CALLS; i++)
@@ -290,7 +300,42 @@ TEST(the_calls_of_a_repository_share_what_a_server_may_be_asked)
     ck_assert_int_gt(s3_server_at_once(server), IN_A_CALL);
     ck_assert_int_le(s3_server_at_once(server), MOST_AT_ONCE + CALLS);
     brc_s3_client_free(client);
-    brc_json_free(json);
+}
+
+/* A host that takes connections and never says a word. */
+static int listen_only(char *endpoint, size_t size)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(at);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    ck_assert_int_eq(listen(fd, 4 * IN_A_CALL), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    snprintf(endpoint, size, "http://127.0.0.1:%d", ntohs(at.sin_port));
+    return fd;
+}
+
+/* A request that is given up, after two attempts at most, gives up all others: a third of them began. */
+TEST(a_host_that_swallows_requests_is_given_up_soon)
+{
+    enum { MANY = 3 * IN_A_CALL };
+    static brc_s3_request many[MANY];
+    char endpoint[40];
+    const int fd = listen_only(endpoint, sizeof(endpoint));
+    brc_s3_client *client = client_new(endpoint, 1);
+    int tries = 0;
+    for (int i = 0; i < MANY; i++)
+        many[i] = (brc_s3_request){ .method = "GET", .key = "small", .len = 5, .most = 5 };
+    OK(&t, brc_s3_run(client, MANY, many, &t.err));
+    for (int i = 0; i < MANY; i++) {
+        tries = many[i].tries > tries ? many[i].tries : tries;
+        FAILS(&t, BRC_EIO, brc_s3_failed(client, &many[i], &t.err));
+        ck_assert_msg(strstr(t.err.message, "did not answer in time, "), "%s", t.err.message);
+        brc_buf_dispose(&many[i].answer);
+    }
+    ck_assert_int_le(tries, 2);
+    brc_s3_client_free(client);
+    close(fd);
 }
 
 TEST(the_kit_of_backends_finds_nothing)
