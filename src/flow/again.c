@@ -430,6 +430,7 @@ static int sample_one(again_run *r, again_sample *s, const again_one *one, int *
     const int rc = sample_encode(r, one, &item, &after, &why);
     brc_write_forget_old(&item);
     brc_buf_dispose(&item.stored);
+    brc_buf_dispose(&item.place);
     brc_buf_dispose(&item.own);
     *left = rc < 0;
     if (rc == BRC_ENOMEM || rc == BRC_EINTERRUPT || brc_is_out_of_reach(&why)) {

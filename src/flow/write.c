@@ -776,6 +776,7 @@ int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine
         rc = brc_write_compare(&run, worker, &item, err);
     brc_write_forget_old(&item);
     brc_buf_dispose(&item.stored);
+    brc_buf_dispose(&item.place);
     brc_buf_dispose(&item.own);
     return rc;
 }

@@ -41,7 +41,8 @@ typedef struct brc_write_item {
     brc_buf stored;
     int loads;
     /* list(): `stored` was read from `offset` of the place `place` (terminated) in the backend with this number, and
-     * stays there: the chunk comes encoded, and nothing is put. 0: it does not. */
+     * stays there: the chunk comes encoded, and nothing is put. 0: it does not, and `place` is the flow's: where
+     * `old` lies, for errors; empty: in the file. */
     int64_t lies;
     uint64_t offset;
     brc_buf place;

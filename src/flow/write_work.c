@@ -58,9 +58,32 @@ void brc_write_forget_old(brc_write_item *item)
     item->old_chain = NULL;
 }
 
+/* Notes the name of the place where the old object lies, for errors. */
+static int write_note_place(brc_store *store, brc_write_item *item, brc_error *err)
+{
+    brc_store_backend *from;
+    const char *name;
+    if (item->lies != 0)
+        return BRC_OK;
+    item->place.len = 0;
+    if (brc_is_in_file(item->old.backend))
+        return BRC_OK;
+    BRC_TRY(brc_backend_use(store, item->old.backend, &from, err));
+    BRC_TRY(brc_object_place(from, &item->old, &name, err));
+    return name != NULL ? brc_buf_append(&item->place, name, strlen(name) + 1, err) : BRC_OK;
+}
+
+static int write_verify_old(const brc_write_item *item, brc_error *err)
+{
+    const int is_known = item->lies == 0 && item->place.len > 0;
+    const char *place = is_known ? (const char *)item->place.data : NULL;
+    return brc_object_verify_in(&item->old, item->stored.data, place, err);
+}
+
 int brc_write_load_stored(brc_store *store, brc_write_item *item, const brc_ahead *ahead,
                           brc_error *err)
 {
+    BRC_TRY(write_note_place(store, item, err));
     const uint8_t *there = ahead != NULL ? brc_ahead_find(ahead, &item->old) : NULL;
     if (there == NULL)
         return brc_object_load(store, &item->old, &item->stored, err);
@@ -84,7 +107,7 @@ int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc
     if (item->old_bases != NULL)
         return brc_bases_decode(item->old_bases, scratch, into, err);
     brc_span stored = {item->stored.data, item->stored.len};
-    BRC_TRY(brc_object_verify(&item->old, stored.data, err));
+    BRC_TRY(write_verify_old(item, err));
     if (item->old_chain != NULL)
         return brc_chain_decode(item->old_chain, scratch, stored, NULL, into, err);
     return brc_buf_append(into, stored.data, stored.len, err);
@@ -115,7 +138,7 @@ static int write_take(brc_scratch *scratch, brc_write_item *item, brc_error *err
 /* Checks the stored bytes of an object that is put elsewhere as it is. */
 static int write_keep(brc_write_item *item, brc_error *err)
 {
-    BRC_TRY(brc_object_verify(&item->old, item->stored.data, err));
+    BRC_TRY(write_verify_old(item, err));
     item->id = item->old.id;
     item->guard = item->old.guard;
     item->data = item->stored.data;
