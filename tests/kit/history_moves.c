@@ -8,6 +8,7 @@
 
 #include "fault_vfs.h"
 #include "history_world.h"
+#include "scenario.h"
 
 enum { MERGE = 16, PICK, REVERT, REBASE };
 
@@ -32,7 +33,7 @@ int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm
         breccia *repo;
         opts.vfs = FAULT_VFS_NAME;
         hm_world *mine = malloc(sizeof(*mine)); /* the other may be shared with the parent */
-        if (mine == NULL || brc_open(&repo, w->file, &opts, NULL) < 0)
+        if (mine == NULL || scenario_connect(&repo, w->file, &opts, NULL) < 0)
             _exit(2);
         memcpy(mine, w, sizeof(*mine));
         killer.kills = 1;

@@ -121,7 +121,9 @@ void hm_storage(int number, const char **backend, const char **codecs)
         "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
         "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
     };
-    *backend = backends[number % 4];
+    static char bucket[300];
+    const int in_bucket = number % 4 == 3 && number / 12 % 2 == 1;
+    *backend = in_bucket ? scenario_bucket(bucket, "soak") : backends[number % 4];
     *codecs = chains[number / 4 % 3];
 }
 

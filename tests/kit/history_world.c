@@ -1,5 +1,6 @@
 /* See history_world.h. */
 #include "history_world.h"
+#include "scenario.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -270,7 +271,7 @@ int hm_fsck(hm_world *w)
 int hm_open(hm_world *w, int handle)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    HM_OK(w, brc_open(&w->repo[handle], w->file, &opts, &w->err));
+    HM_OK(w, scenario_connect(&w->repo[handle], w->file, &opts, &w->err));
     return 0;
 }
 
@@ -309,11 +310,13 @@ int hm_start(hm_world *w, const char *file)
     brc_session *s;
     brc_oid id;
     hm_snap none = {0};
+    char bucket[300];
     memset(w, 0, sizeof(*w));
+    scenario_bucket(bucket, "soak"); /* from the first handle on, all know its server */
     snprintf(w->file, sizeof(w->file), "%s", file);
     w->next_uid = 1;
     opts.flags = BRC_OPEN_CREATE;
-    HM_OK(w, brc_open(&w->repo[0], w->file, &opts, &w->err));
+    HM_OK(w, scenario_connect(&w->repo[0], w->file, &opts, &w->err));
     HM_OK(w, brc_session_open(&s, w->repo[0], NULL, BRC_SESSION_WRITE, &w->err));
     HM_OK(w, brc_attrs_set(s, "/", "first", "1", &w->err));
     first.message = "first";

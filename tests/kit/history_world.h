@@ -110,7 +110,7 @@ int hm_settle_line(hm_world *w);
 /* The commit that the operation merges. */
 int hm_other(const hm_world *w, hm_op op);
 int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm_op op));
-/* One of some backends and one of some codecs; NULL: as they are where nobody says. */
+/* One of some backends (a bucket among them) and one of some codecs; NULL: as they are where nobody says. */
 void hm_storage(int number, const char **backend, const char **codecs);
 /* history_rare.c: expire, amend, drafts of killed processes, chunks stored again */
 int hm_rare_op(hm_world *w, hm_op op);
