@@ -117,6 +117,10 @@ BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file
  * interruption, so that calls work again; that is allowed only after the interrupted call has
  * returned. Any thread may call it. */
 BRC_API void brc_interrupt(breccia *repo, int on);
+/* Chooses how the following calls of this handle run codecs. NULL: as the handle was opened. Fails with
+ * BRC_EUNSUPPORTED if the pipeline's name is not known, with a message that lists the known names, and with BRC_EINVAL
+ * for a wrong configuration; then nothing has changed. */
+BRC_API BRC_MUST_USE int brc_pipeline_set(breccia *repo, const brc_pipeline_opts *opts, brc_error *err);
 /* Counts commits, objects, chunks and bytes of the repository. */
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
 /* Collects garbage: removes every object that no branch, tag, uncommitted change, reader's pin or

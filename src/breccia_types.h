@@ -139,6 +139,17 @@ typedef struct brc_credentials {
  * twice at once for one handle and server. `err` is not NULL. */
 typedef int (*brc_credentials_fn)(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
 
+/* How a handle runs the codecs of chunks. No choice here changes a byte that is read or stored. */
+typedef struct brc_pipeline_opts {
+    size_t size;
+    const char *pipeline; /* "batched", "serial" or the name of a plug-in's pipeline, or {"name": ...,
+                           * "configuration": {...}}; NULL: "batched"         */
+    size_t memory;        /* the most chunk bytes held at once; 0: as brc_open_opts.memory says */
+    uint32_t threads;     /* the most threads that work on chunks; 0: all of the pool; 1: only the caller's */
+    uint32_t batch;       /* the most chunks in one batch; 0: as many as suit their length, up to 64 */
+} brc_pipeline_opts;
+#define BRC_PIPELINE_OPTS_INIT { sizeof(brc_pipeline_opts), 0, 0, 0, 0 }
+
 typedef struct brc_open_opts {
     size_t size;
     uint32_t flags;               /* BRC_OPEN_*                               */
@@ -163,8 +174,9 @@ typedef struct brc_open_opts {
     uint64_t cache_bytes;         /* the most bytes of that file; 0: 1 GiB. What was not used for longest goes first */
     int readback;                 /* BRC_READBACK_...: which new chunks are read back; 0: as the setting says */
     int reserved;                 /* 0                                           */
+    const brc_pipeline_opts *pipeline; /* how codecs are run; NULL: BRC_PIPELINE_OPTS_INIT */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* Before an encoded chunk is stored it is decoded again and compared, so that a codec that loses elements, or memory
  * that does, fails the write. Chunks that are stored as they are need no reading back. */
 enum {
@@ -937,7 +949,8 @@ typedef struct brc_repair_report {
 enum {
     BRC_LIST_CODECS = 1, /* brc_codec_info: codecs and their implementations, by name */
     BRC_LIST_DTYPES,     /* brc_dtype_info: data types, in the order in which they were added */
-    BRC_LIST_BACKENDS    /* brc_backend_info: backends; the file itself comes first */
+    BRC_LIST_BACKENDS,   /* brc_backend_info: backends; the file itself comes first */
+    BRC_LIST_PIPELINES   /* brc_pipeline_info: pipelines; the default comes first */
 };
 typedef struct brc_codec_info {
     const char *name;
@@ -958,6 +971,11 @@ typedef struct brc_backend_info {
     const char *owner; /* as in brc_codec_info                                */
 } brc_backend_info;
 enum { BRC_BACKEND_INFO_READ_ONLY = 1 }; /* the backend cannot store chunks   */
+
+typedef struct brc_pipeline_info {
+    const char *name;
+    const char *owner; /* as in brc_codec_info                                */
+} brc_pipeline_info;
 
 typedef struct brc_dtype_info {
     const char *name;  /* as in zarr.json; of a family, a pattern of its names */

@@ -105,6 +105,12 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_zstd_register,
 };
 
+/* Without functions of their own: the library's run. The first is the default. */
+static const brc_pipeline builtin_pipelines[] = {
+    { .size = sizeof(brc_pipeline), .name = "batched" },
+    { .size = sizeof(brc_pipeline), .name = "serial", .flags = BRC_PIPELINE_CALLER },
+};
+
 static int add_builtins(brc_registry *reg, brc_error *err)
 {
     size_t ntypes = 0;
@@ -114,6 +120,8 @@ static int add_builtins(brc_registry *reg, brc_error *err)
         BRC_TRY(brc_registry_add_dtype(reg, &types[i], err));
     for (size_t i = 0; i < sizeof(builtin_codecs) / sizeof(builtin_codecs[0]); i++)
         BRC_TRY(builtin_codecs[i](reg, err));
+    for (size_t i = 0; i < sizeof(builtin_pipelines) / sizeof(builtin_pipelines[0]); i++)
+        BRC_TRY(brc_registry_add_pipeline(reg, &builtin_pipelines[i], err));
     BRC_TRY(brc_backend_pack_register(reg, err));
     BRC_TRY(brc_backend_external_register(reg, err));
     return brc_backend_s3_register(reg, err);

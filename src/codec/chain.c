@@ -20,6 +20,9 @@
 static int step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
 static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
                     const brc_wanted *wanted, brc_buf *dst, brc_error *err);
+static int run_theirs(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                      const brc_span *src, const brc_box *box, brc_buf *dst, size_t *failed,
+                      brc_error *err);
 
 /* ==== chain ================================ */
 
@@ -131,17 +134,30 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
     return rc;
 }
 
+/* Returns whether the scratch's pipeline has a function of its own for this direction. */
+static int is_theirs(const brc_scratch *scratch, int way)
+{
+    const brc_pipeline *p = scratch->pipeline;
+    return p != NULL && (way == BRC_DECODE ? p->decode : p->encode) != NULL;
+}
+
 int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
                      const brc_box *box, brc_buf *dst, brc_error *err)
 {
+    size_t failed;
     if (box != NULL)
         BRC_TRY(brc_sized_check(box->size, sizeof(*box), "brc_box", err));
+    if (is_theirs(scratch, BRC_DECODE))
+        return run_theirs(chain, scratch, BRC_DECODE, 1, &src, box, dst, &failed, err);
     return chain_run(chain, scratch, BRC_DECODE, src, box, dst, err);
 }
 
 int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst,
                      brc_error *err)
 {
+    size_t failed;
+    if (is_theirs(scratch, BRC_ENCODE))
+        return run_theirs(chain, scratch, BRC_ENCODE, 1, &src, NULL, dst, &failed, err);
     return chain_run(chain, scratch, BRC_ENCODE, src, NULL, dst, err);
 }
 
@@ -974,8 +990,7 @@ static int batch_run_each(const brc_chain *chain, brc_scratch *scratch, int way,
     for (size_t i = 0; i < n; i++) {
         if (src[i].data == NULL)
             continue;
-        int rc = way == BRC_DECODE ? brc_chain_decode(chain, scratch, src[i], NULL, &dst[i], err)
-                                   : brc_chain_encode(chain, scratch, src[i], &dst[i], err);
+        int rc = chain_run(chain, scratch, way, src[i], NULL, &dst[i], err);
         if (rc < 0) {
             *failed = i;
             return rc;
@@ -1008,8 +1023,8 @@ static int batch_check(const brc_chain *chain, int way, size_t n, const brc_span
     return BRC_OK;
 }
 
-static int chain_run_batch(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
-                           const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
+static int batch_run(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                     const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     BRC_TRY(batch_check(chain, way, n, src, dst, failed, err));
     int rc = chain_has_batch_form(chain, way)
@@ -1018,6 +1033,14 @@ static int chain_run_batch(const brc_chain *chain, brc_scratch *scratch, int way
     for (size_t i = 0; rc < 0 && i < n; i++)
         dst[i].len = 0;
     return rc;
+}
+
+static int chain_run_batch(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                           const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
+{
+    return is_theirs(scratch, way)
+               ? run_theirs(chain, scratch, way, n, src, NULL, dst, failed, err)
+               : batch_run(chain, scratch, way, n, src, dst, failed, err);
 }
 
 int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n,
@@ -1030,4 +1053,111 @@ int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t 
                            const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     return chain_run_batch(chain, scratch, BRC_ENCODE, n, src, dst, failed, err);
+}
+
+int brc_chain_has_batches(const brc_chain *chain, const brc_scratch *scratch, int encodes)
+{
+    const int way = encodes ? BRC_ENCODE : BRC_DECODE;
+    return is_theirs(scratch, way) ? scratch->pipeline->most != 1
+                                   : chain_has_batch_form(chain, way);
+}
+
+/* ==== pipelines ================================ */
+
+void brc_scratch_use(brc_scratch *scratch, const brc_pipeline *pipeline, void *state)
+{
+    scratch->pipeline = pipeline;
+    scratch->pipeline_state = state;
+}
+
+/* The end of the chain whose lengths the pipeline's results must have. */
+static const brc_step *last_step(const brc_chain *chain, int way)
+{
+    return &chain->steps[way == BRC_DECODE ? 0 : chain->nsteps - 1];
+}
+
+/* Checks what the pipeline has made of one chunk, as a step's result is checked. */
+static int judge_theirs(const brc_chain *chain, int way, int limited, int rc, size_t src_len,
+                        const brc_buf *dst, brc_error *err)
+{
+    const brc_step *step = last_step(chain, way);
+    if (rc > 0)
+        return brc_fail(err, BRC_EINTERNAL, "the pipeline gave the result %d", rc);
+    if (rc == BRC_ELIMIT && way == BRC_DECODE && limited)
+        return step_too_long(step, src_len, err);
+    return rc < 0 ? rc : step_check_len(step, way, src_len, dst->len, err);
+}
+
+/* Has the pipeline run one batch, of at most BRC_BATCH_MOST chunks. */
+static int call_theirs(const brc_batch *batch, int way, size_t *failed, brc_error *err)
+{
+    const brc_pipeline *p = batch->scratch->pipeline;
+    void *state = batch->scratch->pipeline_state;
+    const brc_step *step = last_step(batch->chain, way);
+    size_t limit[BRC_BATCH_MOST], n = batch->n;
+    int limited[BRC_BATCH_MOST], rc;
+    for (size_t i = 0; i < n; i++) {
+        limit[i] = batch->dst[i].limit;
+        limited[i] = step_put_limit(step, way, batch->src[i].len, &batch->dst[i]);
+    }
+    *failed = 0;
+    rc = way == BRC_DECODE ? p->decode(p->ctx, state, batch, failed, err)
+                           : p->encode(p->ctx, state, batch, failed, err);
+    for (size_t i = 0; i < n; i++)
+        batch->dst[i].limit = limit[i];
+    if (rc != BRC_OK && *failed < n)
+        return judge_theirs(batch->chain, way, limited[*failed], rc, batch->src[*failed].len,
+                            &batch->dst[*failed], err);
+    for (size_t i = 0; rc == BRC_OK && i < n; i++) {
+        *failed = i;
+        if (batch->src[i].data != NULL)
+            rc = judge_theirs(batch->chain, way, limited[i], rc, batch->src[i].len, &batch->dst[i],
+                              err);
+    }
+    return rc <= 0 ? rc : judge_theirs(batch->chain, way, 0, rc, 0, NULL, err);
+}
+
+/* Has the scratch's pipeline run the chain, on as many chunks at a time as it takes. */
+static int run_theirs(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                      const brc_span *src, const brc_box *box, brc_buf *dst, size_t *failed,
+                      brc_error *err)
+{
+    size_t most = scratch->pipeline->most;
+    if (most == 0 || most > BRC_BATCH_MOST)
+        most = BRC_BATCH_MOST;
+    int rc = batch_check(chain, way, n, src, dst, failed, err);
+    for (size_t i = 0, some; rc == BRC_OK && i < n; i += some) {
+        some = n - i > most ? most : n - i;
+        const brc_batch batch = {sizeof(batch), chain, scratch, some, src + i, dst + i, box};
+        rc = call_theirs(&batch, way, failed, err);
+        *failed += i;
+    }
+    for (size_t i = 0; rc < 0 && i < n; i++)
+        dst[i].len = 0;
+    return rc;
+}
+
+static int batch_run_own(const brc_batch *batch, int way, size_t *failed, brc_error *err)
+{
+    size_t ignored;
+    BRC_TRY(brc_sized_check(batch->size, sizeof(*batch), "brc_batch", err));
+    if (failed == NULL)
+        failed = &ignored;
+    *failed = 0;
+    if (batch->box == NULL)
+        return batch_run(batch->chain, batch->scratch, way, batch->n, batch->src, batch->dst,
+                         failed, err);
+    if (batch->n != 1 || way != BRC_DECODE)
+        return brc_fail(err, BRC_EMISUSE, "a box of elements can be decoded of one chunk at a time");
+    return chain_run(batch->chain, batch->scratch, way, *batch->src, batch->box, batch->dst, err);
+}
+
+int brc_batch_decode(const brc_batch *batch, size_t *failed, brc_error *err)
+{
+    return batch_run_own(batch, BRC_DECODE, failed, err);
+}
+
+int brc_batch_encode(const brc_batch *batch, size_t *failed, brc_error *err)
+{
+    return batch_run_own(batch, BRC_ENCODE, failed, err);
 }

@@ -41,5 +41,11 @@ BRC_MUST_USE int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scr
                                         brc_buf *dst, size_t *failed, brc_error *err);
 BRC_MUST_USE int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src,
                                         brc_buf *dst, size_t *failed, brc_error *err);
+/* Returns whether such a call is worth more than as many calls for one chunk: a codec has a batch form, or the
+ * pipeline takes many chunks. */
+int brc_chain_has_batches(const brc_chain *chain, const brc_scratch *scratch, int encodes);
+
+/* Lets the pipeline, with its state, run the chains of this scratch. Both must outlive the scratch. */
+void brc_scratch_use(brc_scratch *scratch, const brc_pipeline *pipeline, void *state);
 
 #endif

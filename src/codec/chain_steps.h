@@ -38,9 +38,12 @@ struct brc_scratch {
     size_t nslots, slots_cap;
     brc_buf between[2]; /* the data between two steps, in turns                   */
     struct brc_delta_contexts *delta; /* delta_frame.c; NULL: not used yet               */
+    const brc_pipeline *pipeline; /* that runs the chains; NULL: chain.c does            */
+    void *pipeline_state;
 };
 
 enum { BRC_ENCODE = 0, BRC_DECODE = 1 };
+enum { BRC_BATCH_MOST = 64 }; /* chunks that a pipeline gets in one call            */
 
 /* Returns the input for a codec, whose data is not NULL even if there are no bytes. */
 static inline brc_span brc_step_source(brc_span src)

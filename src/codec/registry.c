@@ -8,9 +8,10 @@
 #include "../base/buf.h"
 #include "../base/file.h"
 #include "../base/json.h"
+#include "../base/sized.h"
 
-static void registry_free_backends(brc_registry *reg);
-static void registry_take_back_backends(brc_registry *reg, size_t plugin);
+static void named_free_all(brc_named_list *list);
+static void named_take_back(brc_named_list *list, size_t plugin);
 
 /* ==== plugin file ================================ */
 
@@ -418,7 +419,8 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
     }
     reg->ncodecs = kept;
     brc_dtype_registry_take_back(&reg->dtypes, plugin);
-    registry_take_back_backends(reg, plugin);
+    named_take_back(&reg->backends, plugin);
+    named_take_back(&reg->pipelines, plugin);
     for (size_t i = 0; i < reg->ncodecs; i++)
         registry_choose(reg, &reg->codecs[i]->entry);
 }
@@ -432,7 +434,8 @@ void brc_registry_free(brc_registry *reg)
     for (size_t i = 0; i < reg->ncodecs; i++)
         codec_slot_free(reg->codecs[i]);
     brc_dtype_registry_dispose(&reg->dtypes);
-    registry_free_backends(reg);
+    named_free_all(&reg->backends);
+    named_free_all(&reg->pipelines);
     for (size_t i = 0; i < reg->naliases; i++)
         alias_dispose(&reg->aliases[i]);
     free(reg->impls);
@@ -451,63 +454,153 @@ void brc_registry_freeze(const brc_registry *reg)
     atomic_store(&((brc_registry *)(uintptr_t)reg)->by.frozen, 1);
 }
 
-/* ==== registry backend ================================ */
+/* ==== registry named ================================ */
 
 /*
- * Backends by name, and their specifications: {"name":...,"configuration":{...}}.
+ * Backends and pipelines by name, and their specifications: {"name":...,"configuration":{...}}.
  *
- * Invariant: equal options give equal text, in the full form that the backend itself writes; so
- * texts are compared, and an array's storage options have one form.
+ * Invariant: equal options of backends give equal text, in the full form that the backend itself
+ * writes; so texts are compared, and an array's storage options have one form.
  */
 
-/* ---- adding -------------------------------- */
+/* ---- slots -------------------------------- */
 
-static void backend_slot_free(brc_backend_slot *slot)
+static void named_free(brc_named_slot *slot)
 {
-    if (slot->backend.destroy != NULL)
-        slot->backend.destroy(slot->backend.ctx);
-    free((void *)(uintptr_t)slot->backend.name);
+    if (slot->destroy != NULL)
+        slot->destroy(slot->ctx);
+    free((void *)(uintptr_t)slot->name);
     brc_origin_dispose(&slot->origin);
     free(slot);
 }
 
-static int backend_admit(const brc_registry *reg, const brc_backend *b, brc_error *err)
+static void named_free_all(brc_named_list *list)
 {
-    BRC_TRY(brc_registrar_admit(&reg->by, "backend", b->name, err));
+    for (size_t i = 0; i < list->n; i++)
+        named_free(list->slots[i]);
+    free(list->slots);
+}
+
+/* Removes what the plug-in has added. */
+static void named_take_back(brc_named_list *list, size_t plugin)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->slots[i]->origin.plugin == plugin)
+            named_free(list->slots[i]);
+        else
+            list->slots[kept++] = list->slots[i];
+    }
+    list->n = kept;
+}
+
+static brc_named_slot *named_find(const brc_named_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->slots[i]->name, name) == 0)
+            return list->slots[i];
+    return NULL;
+}
+
+/* Fails if the name is not valid or taken, by what is in the list or by breccia's `own`. */
+static int named_admit(const brc_registry *reg, const brc_named_list *list, const char *what,
+                       const char *name, const char *own, brc_error *err)
+{
+    BRC_TRY(brc_registrar_admit(&reg->by, what, name, err));
+    const brc_named_slot *taken = named_find(list, name);
+    const int is_own = own != NULL && strcmp(name, own) == 0;
+    return taken == NULL && !is_own
+               ? BRC_OK
+               : brc_fail(err, BRC_EEXISTS, "the %s \"%s\" is already registered, by %s", what, name,
+                          is_own ? "breccia itself" : brc_origin_words(&taken->origin));
+}
+
+/* Adds a slot, whose table the caller fills in with the slot's name and owner. */
+static int named_add(const brc_registry *reg, brc_named_list *list, const char *name,
+                     const char *owner, brc_named_slot **out, brc_error *err)
+{
+    brc_named_slot *slot = NULL;
+    char *copy = NULL;
+    int rc;
+    BRC_TRY(brc_grow_array((void **)&list->slots, &list->cap, list->n + 1, sizeof(*list->slots),
+                           err));
+    BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
+    BRC_GO(brc_dup(&copy, name, err));
+    BRC_GO(brc_origin_make(&slot->origin, &reg->by, owner, err));
+    slot->name = copy;
+    list->slots[list->n++] = *out = slot;
+    return BRC_OK;
+done:
+    free(copy);
+    free(slot);
+    return rc;
+}
+
+/* `first`: a known name that is not in the list; NULL: none. */
+static int named_unknown(const brc_named_list *list, const char *what, const char *name,
+                         const char *first, brc_error *err)
+{
+    brc_buf names = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&names, err, "%s", first != NULL ? first : "");
+    for (size_t i = 0; i < list->n && rc == BRC_OK; i++)
+        rc = brc_buf_printf(&names, err, "%s%s", names.len > 0 ? ", " : "", list->slots[i]->name);
+    if (rc == BRC_OK)
+        rc = brc_fail(err, BRC_EUNSUPPORTED,
+                      "the %s \"%.80s\" is not known (known: %s); a plug-in may add it", what,
+                      name, (const char *)names.data);
+    brc_buf_dispose(&names);
+    return rc;
+}
+
+int brc_spec_read(brc_json **out, const char *text, brc_error *err)
+{
+    const char *at = text + strspn(text, " \t\r\n");
+    int rc = brc_json_parse(out, text, strlen(text), 0, strchr("{[\"", *at) != NULL ? err : NULL);
+    if (rc != BRC_EINVAL || strchr("{[\"", *at) != NULL)
+        return rc;
+    *out = brc_json_new_string(text);
+    return *out != NULL ? BRC_OK : brc_nomem(err);
+}
+
+int brc_spec_parse(const char *what, const brc_json *json, const char **name,
+                    const brc_json **config, brc_error *err)
+{
+    static const char *const known[] = {"name", "configuration"};
+    *config = NULL;
+    if (brc_json_text(json, name) && **name != '\0')
+        return BRC_OK;
+    if (brc_json_kind(json) != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "a %s is a name, or an object with \"name\" and "
+                                         "\"configuration\"",
+                        what);
+    BRC_TRY(brc_json_allow(json, known, 2, err));
+    if (!brc_json_text(brc_json_member(json, "name"), name) || **name == '\0')
+        return brc_fail(err, BRC_EINVAL, "a %s needs its \"name\", a string", what);
+    *config = brc_json_member(json, "configuration");
+    if (*config != NULL && brc_json_kind(*config) != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "the \"configuration\" of the %s \"%.80s\" must be "
+                                         "an object",
+                        what, *name);
+    return BRC_OK;
+}
+
+/* ---- backends -------------------------------- */
+
+static int registry_put_backend(brc_registry *reg, const brc_backend *b, brc_error *err)
+{
+    brc_named_slot *slot;
+    BRC_TRY(named_admit(reg, &reg->backends, "backend", b->name, BRC_INLINE, err));
     if (b->size < offsetof(brc_backend, put) || b->check == NULL || b->open == NULL ||
         b->fetch == NULL)
         return brc_fail(err, BRC_EINVAL,
                         "the backend \"%s\" lacks its check, open or fetch function", b->name);
-    if (strcmp(b->name, BRC_INLINE) == 0)
-        return brc_fail(err, BRC_EEXISTS,
-                        "the backend \"%s\" is already registered, by breccia itself", b->name);
-    for (size_t i = 0; i < reg->nbackends; i++)
-        if (strcmp(reg->backends[i]->backend.name, b->name) == 0)
-            return brc_fail(err, BRC_EEXISTS, "the backend \"%s\" is already registered, by %s",
-                            b->name, brc_origin_words(&reg->backends[i]->origin));
+    BRC_TRY(named_add(reg, &reg->backends, b->name, b->owner, &slot, err));
+    slot->as.backend = *b;
+    slot->as.backend.name = slot->name;
+    slot->as.backend.owner = slot->origin.owner;
+    slot->ctx = b->ctx;
+    slot->destroy = b->destroy;
     return BRC_OK;
-}
-
-static int registry_put_backend(brc_registry *reg, const brc_backend *b, brc_error *err)
-{
-    brc_backend_slot *slot = NULL;
-    char *name = NULL;
-    int rc;
-    BRC_TRY(backend_admit(reg, b, err));
-    BRC_TRY(brc_grow_array((void **)&reg->backends, &reg->backends_cap, reg->nbackends + 1,
-                           sizeof(*reg->backends), err));
-    BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
-    BRC_GO(brc_dup(&name, b->name, err));
-    BRC_GO(brc_origin_make(&slot->origin, &reg->by, b->owner, err));
-    slot->backend = *b;
-    slot->backend.name = name;
-    slot->backend.owner = slot->origin.owner;
-    reg->backends[reg->nbackends++] = slot;
-    return BRC_OK;
-done:
-    free(name);
-    free(slot);
-    return rc;
 }
 
 int brc_registry_add_backend(brc_registry *reg, const brc_backend *backend, brc_error *err)
@@ -522,92 +615,31 @@ int brc_registry_add_backend(brc_registry *reg, const brc_backend *backend, brc_
     return rc;
 }
 
-/* Removes the backends that the plug-in has added. */
-static void registry_take_back_backends(brc_registry *reg, size_t plugin)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < reg->nbackends; i++) {
-        if (reg->backends[i]->origin.plugin == plugin)
-            backend_slot_free(reg->backends[i]);
-        else
-            reg->backends[kept++] = reg->backends[i];
-    }
-    reg->nbackends = kept;
-}
-
-static void registry_free_backends(brc_registry *reg)
-{
-    for (size_t i = 0; i < reg->nbackends; i++)
-        backend_slot_free(reg->backends[i]);
-    free(reg->backends);
-}
-
-/* ---- looking up -------------------------------- */
-
 const brc_backend *brc_registry_backend(const brc_registry *reg, const char *name)
 {
-    for (size_t i = 0; i < reg->nbackends; i++)
-        if (strcmp(reg->backends[i]->backend.name, name) == 0)
-            return &reg->backends[i]->backend;
-    return NULL;
+    const brc_named_slot *slot = named_find(&reg->backends, name);
+    return slot != NULL ? &slot->as.backend : NULL;
 }
 
 int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out)
 {
-    if (i > reg->nbackends)
+    if (i > reg->backends.n)
         return 0;
     *out = (brc_backend_info){.name = BRC_INLINE, .owner = "breccia"};
     if (i == 0)
         return 1;
-    const brc_backend_slot *slot = reg->backends[i - 1];
-    out->name = slot->backend.name;
-    out->flags = slot->backend.put == NULL ? BRC_BACKEND_INFO_READ_ONLY : 0;
+    const brc_named_slot *slot = reg->backends.slots[i - 1];
+    out->name = slot->name;
+    out->flags = slot->as.backend.put == NULL ? BRC_BACKEND_INFO_READ_ONLY : 0;
     out->owner = brc_origin_name(&slot->origin);
     return 1;
-}
-
-static int backend_unknown(const brc_registry *reg, const char *name, brc_error *err)
-{
-    brc_buf names = BRC_BUF_INIT;
-    int rc = brc_buf_printf(&names, err, "%s", BRC_INLINE);
-    for (size_t i = 0; i < reg->nbackends && rc == BRC_OK; i++)
-        rc = brc_buf_printf(&names, err, ", %s", reg->backends[i]->backend.name);
-    if (rc == BRC_OK)
-        rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "the backend \"%.80s\" is not known (known: %s); a plug-in may add it",
-                      name, (const char *)names.data);
-    brc_buf_dispose(&names);
-    return rc;
-}
-
-/* ---- specifications -------------------------------- */
-
-int brc_backend_parse(const brc_json *json, const char **name, const brc_json **config,
-                      brc_error *err)
-{
-    static const char *const known[] = {"name", "configuration"};
-    *config = NULL;
-    if (brc_json_text(json, name) && **name != '\0')
-        return BRC_OK;
-    if (brc_json_kind(json) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "a backend is a name, or an object with \"name\" and "
-                                         "\"configuration\"");
-    BRC_TRY(brc_json_allow(json, known, 2, err));
-    if (!brc_json_text(brc_json_member(json, "name"), name) || **name == '\0')
-        return brc_fail(err, BRC_EINVAL, "a backend needs its \"name\", a string");
-    *config = brc_json_member(json, "configuration");
-    if (*config != NULL && brc_json_kind(*config) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "the \"configuration\" of the backend \"%.80s\" must be "
-                                         "an object",
-                        *name);
-    return BRC_OK;
 }
 
 int brc_backend_takes(const brc_registry *reg, const brc_json *spec, brc_error *err)
 {
     const char *name;
     const brc_json *config;
-    BRC_TRY(brc_backend_parse(spec, &name, &config, err));
+    BRC_TRY(brc_spec_parse("backend", spec, &name, &config, err));
     const brc_backend *b = brc_registry_backend(reg, name);
     return b == NULL || b->put != NULL
                ? BRC_OK
@@ -623,7 +655,8 @@ static int full_config(const brc_registry *reg, const char *name, const brc_json
     if (strcmp(name, BRC_INLINE) == 0)
         return config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
     const brc_backend *b = brc_registry_backend(reg, name);
-    return b != NULL ? b->check(b->ctx, config, out, err) : backend_unknown(reg, name, err);
+    return b != NULL ? b->check(b->ctx, config, out, err) : 
+                     named_unknown(&reg->backends, "backend", name, BRC_INLINE, err);
 }
 
 int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out, brc_error *err)
@@ -632,7 +665,7 @@ int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out
     const brc_json *config;
     brc_buf full = BRC_BUF_INIT;
     int rc;
-    BRC_TRY(brc_backend_parse(json, &name, &config, err));
+    BRC_TRY(brc_spec_parse("backend", json, &name, &config, err));
     rc = full_config(reg, name, config, &full, err);
     if (rc < 0) {
         if (rc == BRC_EINVAL)
@@ -649,4 +682,51 @@ int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out
 done:
     brc_buf_dispose(&full);
     return rc;
+}
+
+/* ---- pipelines -------------------------------- */
+
+static int registry_put_pipeline(brc_registry *reg, const brc_pipeline *p, brc_error *err)
+{
+    brc_named_slot *slot;
+    BRC_TRY(named_admit(reg, &reg->pipelines, "pipeline", p->name, NULL, err));
+    if (p->size < offsetof(brc_pipeline, destroy))
+        return brc_fail(err, BRC_EINVAL, "the pipeline \"%s\" has a size that no version has", p->name);
+    BRC_TRY(brc_flags_check(p->flags, BRC_PIPELINE_CALLER, "a pipeline", err));
+    BRC_TRY(named_add(reg, &reg->pipelines, p->name, p->owner, &slot, err));
+    slot->as.pipeline = *p;
+    slot->as.pipeline.name = slot->name;
+    slot->as.pipeline.owner = slot->origin.owner;
+    slot->ctx = p->ctx;
+    slot->destroy = p->destroy;
+    return BRC_OK;
+}
+
+int brc_registry_add_pipeline(brc_registry *reg, const brc_pipeline *pipeline, brc_error *err)
+{
+    brc_pipeline copy;
+    if (reg == NULL || pipeline == NULL)
+        return brc_fail(err, BRC_EINVAL, "a registry and a pipeline are needed");
+    brc_table_copy(&copy, sizeof(copy), pipeline, pipeline->size);
+    int rc = registry_put_pipeline(reg, &copy, err);
+    if (rc < 0 && copy.destroy != NULL)
+        copy.destroy(copy.ctx);
+    return rc;
+}
+
+int brc_registry_pipeline(const brc_pipeline **out, const brc_registry *reg, const char *name,
+                          brc_error *err)
+{
+    const brc_named_slot *slot = named_find(&reg->pipelines, name);
+    *out = slot != NULL ? &slot->as.pipeline : NULL;
+    return slot != NULL ? BRC_OK : named_unknown(&reg->pipelines, "pipeline", name, NULL, err);
+}
+
+int brc_registry_each_pipeline(const brc_registry *reg, size_t i, brc_pipeline_info *out)
+{
+    if (i >= reg->pipelines.n)
+        return 0;
+    const brc_named_slot *slot = reg->pipelines.slots[i];
+    *out = (brc_pipeline_info){.name = slot->name, .owner = brc_origin_name(&slot->origin)};
+    return 1;
 }

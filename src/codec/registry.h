@@ -1,6 +1,6 @@
 /*
- * The registry of codecs, data types and backends, inside the library; breccia_codec.h and
- * breccia_backend.h declare how to add to it. The registry freezes when the first repository uses it;
+ * The registry of codecs, data types, backends and pipelines, inside the library; breccia_codec.h,
+ * breccia_backend.h and breccia_pipeline.h declare how to add to it. The registry freezes when the first repository uses it;
  * from then on any number of threads read it without locks.
  */
 #ifndef BRC_CODEC_REGISTRY_H
@@ -10,6 +10,7 @@
 
 #include "../breccia_backend.h"
 #include "../breccia_codec.h"
+#include "../breccia_pipeline.h"
 #include "../nd/dtype.h"
 
 /* ---- plugin file -------------------------------- */
@@ -50,12 +51,23 @@ const brc_backend *brc_registry_backend(const brc_registry *reg, const char *nam
 BRC_MUST_USE int brc_backend_takes(const brc_registry *reg, const brc_json *spec, brc_error *err);
 /* Describes the i-th of all backends, for listing. Returns 0 past the end. */
 int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out);
-/* Reads the name and the configuration of a specification, both borrowed from it; the configuration
- * may be NULL. BRC_EINVAL if the JSON is neither a name nor {"name":...,"configuration":...}. */
-BRC_MUST_USE int brc_backend_parse(const brc_json *json, const char **name, const brc_json **config, brc_error *err);
+/* Reads the specification of a backend or a pipeline from JSON, or from a bare name. */
+BRC_MUST_USE int brc_spec_read(brc_json **out, const char *text, brc_error *err);
+/* Reads the name and the configuration of a backend or a pipeline (`what` says which), both borrowed from its
+ * specification; the configuration may be NULL. BRC_EINVAL if the JSON is neither a name nor
+ * {"name":...,"configuration":...}. */
+BRC_MUST_USE int brc_spec_parse(const char *what, const brc_json *json, const char **name, const brc_json **config,
+                                 brc_error *err);
 /* Appends a specification in full form, as the backend writes it. BRC_EUNSUPPORTED if the name is
  * not known here, with a message that lists the known names; BRC_EINVAL if the specification is wrong. */
 BRC_MUST_USE int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out, brc_error *err);
+
+/* ---- pipelines: registry.c -------------------------------- */
+
+/* Finds a pipeline. BRC_EUNSUPPORTED if the name is not known, with a message that lists the known names. */
+BRC_MUST_USE int brc_registry_pipeline(const brc_pipeline **out, const brc_registry *reg, const char *name, brc_error *err);
+/* Describes the i-th of all pipelines, for listing. Returns 0 past the end. */
+int brc_registry_each_pipeline(const brc_registry *reg, size_t i, brc_pipeline_info *out);
 
 /* ---- registry slots -------------------------------- */
 
@@ -78,10 +90,23 @@ typedef struct brc_alias_slot {
     brc_origin origin;
 } brc_alias_slot;
 
-typedef struct brc_backend_slot {
-    brc_backend backend; /* the slot owns its strings                             */
+/* A backend or a pipeline, whose strings the slot owns. */
+typedef struct brc_named_slot {
+    union {
+        brc_backend backend;
+        brc_pipeline pipeline;
+    } as;
+    const char *name;
+    void *ctx;
+    void (*destroy)(void *ctx);
     brc_origin origin;
-} brc_backend_slot;
+} brc_named_slot;
+
+/* Slots in the order in which they were added. */
+typedef struct brc_named_list {
+    brc_named_slot **slots;
+    size_t n, cap;
+} brc_named_list;
 
 /* Each slot has memory of its own: chains and stores keep pointers to slots. */
 struct brc_registry {
@@ -94,8 +119,7 @@ struct brc_registry {
     brc_impl_slot **impls; /* by the specification's name, then the highest rank first,
                                 then in the order in which they were added         */
     size_t nimpls, impls_cap;
-    brc_backend_slot **backends; /* in the order in which they were added         */
-    size_t nbackends, backends_cap;
+    brc_named_list backends, pipelines;
     void **plugins; /* handles of shared objects, in the order of loading        */
     size_t nplugins, plugins_cap;
 };

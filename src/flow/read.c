@@ -286,6 +286,68 @@ static int read_delta(read_run *run, unsigned worker, brc_read_item *item, brc_e
     return item->direct != NULL ? BRC_OK : read_hand_over(run, item, data.data, scratch, err);
 }
 
+/* Returns the stored bytes of an item that are decoded. */
+static brc_span read_source(const read_job *job, const brc_read_item *item)
+{
+    return (brc_span){job->stored.data + item->offset + item->skip,
+                      (size_t)item->object.stored - item->skip};
+}
+
+/* Returns whether an item can be decoded together with others of its chain. */
+static int read_has_company(const read_run *run, const brc_read_item *item)
+{
+    brc_box box = BRC_BOX_INIT;
+    const brc_read_ops *ops = run->ops;
+    if (item->rc < 0 || item->bases != NULL || item->chain == NULL || item->kept || item->varies ||
+        item->len == 0)
+        return 0;
+    return run->verifies || ops->box == NULL || !ops->box(ops->ctx, item, &box);
+}
+
+/* Decodes n items that follow each other, each into its destination or into the worker's buffer. */
+static int read_decode_batch(read_run *run, unsigned worker, brc_scratch *scratch,
+                             const read_job *job, brc_read_item *items, size_t n)
+{
+    brc_span src[BRC_PIPE_BATCH];
+    brc_buf dst[BRC_PIPE_BATCH], *chunk = &run->pipe->workers[worker].chunk;
+    size_t len = 0, at = 0, failed;
+    for (size_t i = 0; i < n; i++)
+        len += read_decoded_len(&items[i]);
+    chunk->len = 0;
+    BRC_TRY(brc_buf_reserve(chunk, len, NULL));
+    for (size_t i = 0; i < n; i++) {
+        const brc_read_item *item = &items[i];
+        BRC_TRY(brc_object_verify(&item->object, job->stored.data + item->offset, NULL));
+        src[i] = read_source(job, item);
+        dst[i] = (brc_buf)BRC_FIXED_BUF(item->direct != NULL ? item->direct : chunk->data + at,
+                                        item->len);
+        at += read_decoded_len(item);
+    }
+    BRC_TRY(brc_chain_decode_batch(items->chain, scratch, n, src, dst, &failed, NULL));
+    for (size_t i = 0; i < n; i++)
+        items[i].decoded = (brc_span){dst[i].data, dst[i].len};
+    return BRC_OK;
+}
+
+/* Decodes an item and those after it together, if that is worth anything. Where a batch fails, its
+ * items are decoded one by one, and each has its own error. Returns the number of items that have
+ * been dealt with so. */
+static size_t read_try_batch(read_run *run, unsigned worker, read_job *job, size_t first)
+{
+    brc_scratch *scratch;
+    brc_read_item *items = &job->items[first];
+    size_t n = 0;
+    if (items->chain == NULL || brc_pipe_scratch(run->pipe, worker, &scratch, NULL) < 0 ||
+        !brc_chain_has_batches(items->chain, scratch, 0))
+        return 1;
+    while (first + n < job->n && n < run->pipe->batch && items[n].chain == items->chain &&
+           read_has_company(run, &items[n]))
+        n++;
+    if (n > 1)
+        (void)!read_decode_batch(run, worker, scratch, job, items, n);
+    return n > 0 ? n : 1;
+}
+
 static int read_one(read_run *run, unsigned worker, const read_job *job, brc_read_item *item,
                     brc_error *err)
 {
@@ -299,10 +361,15 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
         return read_verify(run, item, (brc_span){item->direct, item->len}, err);
     }
     const uint8_t *stored = job->stored.data + item->offset;
-    BRC_TRY(brc_object_verify_in(o, stored, place, err));
+    const brc_span src = read_source(job, item);
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
-    brc_span src = {stored + item->skip, (size_t)o->stored - item->skip};
     item->stored = (brc_span){stored, (size_t)o->stored};
+    if (item->decoded.data != NULL) {
+        BRC_TRY(read_verify(run, item, item->decoded, err));
+        return item->direct != NULL ? BRC_OK
+                                    : read_hand_over(run, item, item->decoded.data, scratch, err);
+    }
+    BRC_TRY(brc_object_verify_in(o, stored, place, err));
     if (item->chain == NULL && src.len != item->len)
         return brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", src.len, item->len);
     if (item->chain == NULL) {
@@ -319,9 +386,11 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
 static int read_decode_job(read_run *run, read_job *job, unsigned worker, brc_error *err)
 {
     int rc = BRC_OK;
-    for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
+    for (size_t i = 0, next = 0; i < job->n && rc == BRC_OK; i++) {
         brc_error found = BRC_ERROR_INIT;
         brc_read_item *item = &job->items[i];
+        if (i == next)
+            next += read_try_batch(run, worker, job, i);
         rc = brc_pipe_check(run->pipe, err);
         if (rc < 0)
             break;
@@ -522,12 +591,12 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
 
 /* Returns whether a job with so many bytes takes further items; its last item says where they
  * lie. */
-static int read_job_has_room(const read_job *job, size_t bytes)
+static int read_job_has_room(const read_run *run, const read_job *job, size_t bytes)
 {
     const brc_store_backend *from = job->n > 0 ? job->from[job->n - 1] : NULL;
     return from != NULL && brc_backend_is_far(from)
                ? job->n < FAR_JOB_ITEMS && bytes < FAR_JOB_BYTES
-               : job->n < JOB_ITEMS && bytes < JOB_BYTES;
+               : job->n < run->pipe->batch && job->n < JOB_ITEMS && bytes < JOB_BYTES;
 }
 
 /* Fills a job. Returns 1 if it has items, 0 at the end. */
@@ -540,7 +609,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     job->n = 0;
     job->stored.len = job->places.len = 0;
     job->misses = 0;
-    while ((open || read_job_has_room(job, bytes)) && !run->ended) {
+    while ((open || read_job_has_room(run, job, bytes)) && !run->ended) {
         const read_list *list = run->pipe->list;
         if (list == NULL || list->at == list->n) {
             BRC_TRY(read_look_up(run, err));
@@ -642,7 +711,7 @@ int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc
                             read_job_dispose, err));
     if (pipe->list != NULL)
         pipe->list->at = pipe->list->n = 0;
-    int rc = brc_window_run(&pipe->reading, pipe->pool, pipe->memory, &window, err);
+    int rc = brc_window_run(&pipe->reading, pipe, pipe->memory, &window, err);
     if (rc < 0 || ops->failed != NULL)
         read_forget(&pipe->reading);
     brc_ahead_dispose(&run.ahead);

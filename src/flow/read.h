@@ -44,6 +44,8 @@ typedef struct brc_read_item {
     struct brc_bases *bases; /* of an object that is stored as a difference; `object` is then as if it was
                                stored whole and unencoded                          */
     size_t offset;
+    brc_span decoded;       /* the bytes of an item that was decoded with others, before it is placed; else data
+                               NULL                                               */
     int rc;
     brc_error *why;
 } brc_read_item;

@@ -8,16 +8,48 @@
 
 /* ==== pipe ================================ */
 
-int brc_pipe_init(brc_pipe *pipe, brc_pool *pool, size_t memory, brc_error *err)
+/* Finds the pipeline, and makes its state. */
+static int pipe_choose(brc_pipe *pipe, const brc_registry *reg, const char *text, brc_error *err)
+{
+    brc_json *spec;
+    const brc_json *config;
+    const char *name;
+    BRC_TRY(brc_spec_read(&spec, text != NULL ? text : BRC_PIPELINE_DEFAULT, err));
+    int rc = brc_spec_parse("pipeline", spec, &name, &config, err);
+    if (rc == BRC_OK)
+        rc = brc_registry_pipeline(&pipe->pipeline, reg, name, err);
+    if (rc == BRC_OK && pipe->pipeline->open != NULL)
+        rc = pipe->pipeline->open(pipe->pipeline->ctx, &pipe->pipeline_state, config, err);
+    else if (rc == BRC_OK && config != NULL)
+        rc = brc_json_allow(config, NULL, 0, err);
+    if (rc == BRC_EINVAL && pipe->pipeline != NULL)
+        brc_context(err, "the pipeline \"%.80s\"", name);
+    if (rc < 0)
+        pipe->pipeline = NULL;
+    brc_json_free(spec);
+    return rc;
+}
+
+int brc_pipe_init(brc_pipe *pipe, const brc_registry *reg, brc_pool *pool,
+                  const brc_pipeline_opts *opts, brc_error *err)
 {
     void *p;
     memset(pipe, 0, sizeof(*pipe));
-    BRC_TRY(brc_new_array(&p, brc_pool_threads(pool), sizeof(brc_pipe_worker), err));
-    pipe->pool = pool;
-    pipe->memory = memory;
-    pipe->nworkers = brc_pool_threads(pool);
-    pipe->workers = p;
-    return BRC_OK;
+    BRC_TRY(pipe_choose(pipe, reg, opts->pipeline, err));
+    const int on_caller = pipe->pipeline->flags & BRC_PIPELINE_CALLER || opts->threads == 1;
+    pipe->pool = on_caller ? NULL : pool;
+    pipe->memory = opts->memory;
+    pipe->most = opts->threads < brc_pool_threads(pool) ? opts->threads : 0;
+    pipe->batch = pipe->pipeline->flags & BRC_PIPELINE_CALLER ? 1 : opts->batch;
+    if (pipe->batch == 0 || pipe->batch > BRC_PIPE_BATCH)
+        pipe->batch = BRC_PIPE_BATCH;
+    pipe->nworkers = brc_pool_threads(pipe->pool);
+    int rc = brc_new_array(&p, pipe->nworkers, sizeof(brc_pipe_worker), err);
+    if (rc < 0)
+        brc_pipe_dispose(pipe);
+    else
+        pipe->workers = p;
+    return rc;
 }
 
 void brc_pipe_dispose(brc_pipe *pipe)
@@ -31,6 +63,8 @@ void brc_pipe_dispose(brc_pipe *pipe)
     brc_window_dispose(&pipe->reading);
     brc_window_dispose(&pipe->writing);
     free(pipe->list);
+    if (pipe->pipeline != NULL && pipe->pipeline->close != NULL)
+        pipe->pipeline->close(pipe->pipeline->ctx, pipe->pipeline_state);
     memset(pipe, 0, sizeof(*pipe));
 }
 
@@ -44,8 +78,10 @@ int brc_pipe_check(const brc_pipe *pipe, brc_error *err)
 int brc_pipe_scratch(brc_pipe *pipe, unsigned worker, brc_scratch **out, brc_error *err)
 {
     brc_pipe_worker *w = &pipe->workers[worker];
-    if (w->scratch == NULL)
+    if (w->scratch == NULL) {
         BRC_TRY(brc_scratch_new(&w->scratch, err));
+        brc_scratch_use(w->scratch, pipe->pipeline, pipe->pipeline_state);
+    }
     *out = w->scratch;
     return BRC_OK;
 }
@@ -506,12 +542,14 @@ static int window_run_all(window_run *run, brc_error *err)
     return run->failed < 0 ? run->failed : run->more ? BRC_WINDOW_FULL : BRC_OK;
 }
 
-int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_window_ops *ops,
+int brc_window_run(brc_window *w, const brc_pipe *pipe, size_t memory, const brc_window_ops *ops,
                    brc_error *err)
 {
-    window_run run = {.w = w, .pool = pool, .memory = memory, .more = 1, .cap = w->cap};
-    if (ops->most > 0 && ops->most < w->cap)
+    window_run run = {.w = w, .pool = pipe->pool, .memory = memory, .more = 1, .cap = w->cap};
+    if (ops->most > 0 && ops->most < run.cap)
         run.cap = ops->most;
+    if (pipe->most > 0 && pipe->most < run.cap)
+        run.cap = pipe->most;
     w->ops = ops;
     w->nheld = w->nfree = 0;
     for (size_t i = w->n; i-- > 0;) /* a failed run leaves some in their places */

@@ -21,9 +21,12 @@
 #include <stdatomic.h>
 
 #include "../base/pool.h"
+#include "../codec/registry.h"
 #include "../store/store.h"
 
 /* ---- window -------------------------------- */
+
+struct brc_pipe;
 
 /* The first member of the caller's own job structure. */
 typedef struct brc_window_job {
@@ -91,9 +94,9 @@ typedef struct brc_window {
 BRC_MUST_USE int brc_window_init(brc_window *w, size_t cap, size_t job_size,
                                  void (*dispose)(brc_window_job *job), brc_error *err);
 void brc_window_dispose(brc_window *w);
-/* Runs jobs until fill() returns 0. Returns BRC_OK or BRC_WINDOW_FULL. If several jobs fail, the result is that of the
- * earliest; jobs that are settled together fail together. pool NULL: everything runs on the caller's thread. */
-BRC_MUST_USE int brc_window_run(brc_window *w, brc_pool *pool, size_t memory,
+/* Runs jobs on the pipe's threads until fill() returns 0. Returns BRC_OK or BRC_WINDOW_FULL. If several jobs fail, the
+ * result is that of the earliest; jobs that are settled together fail together. */
+BRC_MUST_USE int brc_window_run(brc_window *w, const struct brc_pipe *pipe, size_t memory,
                                 const brc_window_ops *ops, brc_error *err);
 
 /* ---- pipe -------------------------------- */
@@ -104,6 +107,10 @@ BRC_MUST_USE int brc_window_run(brc_window *w, brc_pool *pool, size_t memory,
  * requests allocate nothing. A pipe belongs to one caller at a time.
  */
 
+#define BRC_PIPELINE_DEFAULT "batched"
+/* The most chunks of a batch, and of a job. */
+enum { BRC_PIPE_BATCH = 64 };
+
 typedef struct brc_pipe_worker {
     brc_scratch *scratch;
     brc_buf chunk, kept;
@@ -112,6 +119,10 @@ typedef struct brc_pipe_worker {
 typedef struct brc_pipe {
     brc_pool *pool;  /* NULL: everything runs on the caller's thread            */
     size_t memory;   /* budget of bytes in flight                               */
+    const brc_pipeline *pipeline; /* runs the codecs                              */
+    void *pipeline_state;
+    size_t most;     /* jobs at a time; 0: any number                           */
+    size_t batch;    /* the most chunks of a job                                */
     int readback;    /* BRC_READBACK_...: which encoded chunks are decoded again to compare them */
     const atomic_int *stop; /* not 0: no further work begins; NULL: never stops */
     unsigned nworkers;
@@ -120,7 +131,9 @@ typedef struct brc_pipe {
     struct brc_read_list *list; /* items that the read flow has looked up       */
 } brc_pipe;
 
-BRC_MUST_USE int brc_pipe_init(brc_pipe *pipe, brc_pool *pool, size_t memory, brc_error *err);
+/* The pipeline is one of the registry's, which must outlive the pipe. */
+BRC_MUST_USE int brc_pipe_init(brc_pipe *pipe, const brc_registry *reg, brc_pool *pool,
+                               const brc_pipeline_opts *opts, brc_error *err);
 void brc_pipe_dispose(brc_pipe *pipe);
 /* Returns BRC_EINTERRUPT if the pipe must stop; called between two chunks. */
 BRC_MUST_USE int brc_pipe_check(const brc_pipe *pipe, brc_error *err);

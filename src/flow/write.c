@@ -1076,7 +1076,7 @@ static int write_run_start(brc_write_run *run, brc_pipe *pipe, brc_store *store,
     BRC_TRY(brc_gc_last(store, &run->collected, err));
     BRC_TRY(brc_gc_puts_begin(store, &run->puts_since, err));
     const size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
-    run->job_items = items > BRC_WRITE_ITEMS ? BRC_WRITE_ITEMS : items < 1 ? 1 : items;
+    run->job_items = items > pipe->batch ? pipe->batch : items < 1 ? 1 : items;
     return brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, JOBS_IN_BULK,
                            sizeof(brc_write_job), write_job_dispose, err);
 }
@@ -1084,8 +1084,7 @@ static int write_run_start(brc_write_run *run, brc_pipe *pipe, brc_store *store,
 static int write_run_jobs(brc_write_run *run, const brc_window_ops *window, brc_error *err)
 {
     const size_t held = run->ops->held, all = run->pipe->memory;
-    return brc_window_run(&run->pipe->writing, run->pipe->pool, all > held ? all - held : 0, window,
-                          err);
+    return brc_window_run(&run->pipe->writing, run->pipe, all > held ? all - held : 0, window, err);
 }
 
 static void write_run_end(brc_write_run *run)

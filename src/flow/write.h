@@ -65,6 +65,7 @@ typedef struct brc_write_item {
     int is_held;   /* in the tree of items that are about to be stored     */
     int is_undone; /* the item must be done again                          */
     int is_recorded; /* the object's row was written ahead of the rest     */
+    int is_ahead;  /* `stored` was encoded together with other items       */
     int as_is;     /* the canonical bytes are stored                       */
     int stays;     /* with `replace`: the object stays as it is stored, because it gains nothing, was left or
                       was removed meanwhile                                */

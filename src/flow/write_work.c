@@ -251,8 +251,9 @@ static int must_read_back(const brc_write_run *run, const brc_write_item *item)
 static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item, int is_encoded,
                       brc_error *err)
 {
-    if (!is_encoded)
+    if (!is_encoded && !item->is_ahead)
         BRC_TRY(write_encode(run->pipe->workers[worker].scratch, item, err));
+    item->is_ahead = 0;
     item->as_is = !brc_write_is_worthwhile(item->stored.len, item->len);
     return !item->as_is && !is_encoded && must_read_back(run, item)
                ? write_read_back(run, worker, item, err)
@@ -323,12 +324,53 @@ int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned
     return brc_write_named(run, item, rc, err);
 }
 
+/* Returns whether write_prepare() will encode the item. */
+static int write_will_encode(const brc_write_run *run, const brc_write_item *item)
+{
+    return !item->is_fill && !item->is_piece && !item->stays && !item->keeps && !item->is_known &&
+           item->base_of == NULL && item->chain != NULL && !brc_write_is_encoded(run, item) &&
+           !brc_chain_is_identity(item->chain) && !brc_chain_is_lossy(item->chain);
+}
+
+/* Encodes the job's items of one chain together, from the i-th on, if that is worth anything. Where
+ * a batch fails, its items are encoded one by one. */
+static void write_encode_batch(brc_write_run *run, brc_write_job *job, size_t i, unsigned worker)
+{
+    brc_scratch *scratch;
+    brc_span src[BRC_WRITE_ITEMS];
+    brc_buf dst[BRC_WRITE_ITEMS];
+    brc_write_item *items[BRC_WRITE_ITEMS];
+    const brc_chain *chain = job->items[i].chain;
+    size_t n = 0, failed;
+    if (brc_pipe_scratch(run->pipe, worker, &scratch, NULL) < 0 ||
+        !brc_chain_has_batches(chain, scratch, 1))
+        return;
+    for (; i < job->n && n < run->pipe->batch; i++) {
+        brc_write_item *item = &job->items[i];
+        if (item->chain != chain || item->is_ahead || !write_will_encode(run, item))
+            continue;
+        item->stored.len = 0;
+        src[n] = (brc_span){item->data, item->len};
+        dst[n] = item->stored;
+        items[n++] = item;
+    }
+    const int rc =
+        n > 1 ? brc_chain_encode_batch(chain, scratch, n, src, dst, &failed, NULL) : BRC_ENOTFOUND;
+    for (size_t k = 0; k < n; k++) {
+        items[k]->stored = dst[k];
+        items[k]->is_ahead = rc == BRC_OK;
+    }
+}
+
 int brc_write_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
 {
     brc_write_run *run = ctx;
     brc_write_job *job = (brc_write_job *)base;
-    for (size_t i = 0; i < job->n; i++)
+    for (size_t i = 0; i < job->n; i++) {
+        if (stage == 1 && !job->items[i].is_ahead && write_will_encode(run, &job->items[i]))
+            write_encode_batch(run, job, i, worker);
         BRC_TRY(brc_write_work(run, &job->items[i], stage, worker, err));
+    }
     brc_pipe_trim(run->pipe, worker);
     return stage == 1 ? brc_write_put(job, BRC_PUT_ON_WORKER, err) : BRC_OK;
 }

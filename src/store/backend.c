@@ -734,7 +734,7 @@ static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *er
 {
     const char *name, *file = sqlite3_db_filename(b->store->db, "main");
     const brc_json *config;
-    BRC_TRY(brc_backend_parse(spec, &name, &config, err));
+    BRC_TRY(brc_spec_parse("backend", spec, &name, &config, err));
     const brc_backend *impl = brc_registry_backend(b->store->registry, name);
     if (impl == NULL)
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its own backend has a number",

@@ -32,6 +32,13 @@ static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_er
                            "brc_open_opts", err);
 }
 
+static int take_pipeline_opts(brc_pipeline_opts *out, const brc_pipeline_opts *given,
+                              brc_error *err)
+{
+    return brc_sized_in(out, sizeof(*out), offsetof(brc_pipeline_opts, batch), given,
+                        "brc_pipeline_opts", err);
+}
+
 /* Sets the registry: the caller's, or one that the handles of the file share. */
 static int repo_registry(breccia *repo, const brc_registry *given, brc_error *err)
 {
@@ -48,10 +55,46 @@ static int repo_registry(breccia *repo, const brc_registry *given, brc_error *er
     return BRC_OK;
 }
 
+/* Keeps the options of opening, with a copy of the pipeline's text. */
+static int keep_pipeline(breccia *repo, const brc_pipeline_opts *given, brc_error *err)
+{
+    BRC_TRY(take_pipeline_opts(&repo->pipeline, given, err));
+    repo->opened.pipeline = &repo->pipeline;
+    if (repo->pipeline.pipeline == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_dup(&repo->pipeline_text, repo->pipeline.pipeline, err));
+    repo->pipeline.pipeline = repo->pipeline_text;
+    return BRC_OK;
+}
+
+static int pipe_init(const breccia *repo, brc_pipe *pipe, const brc_pipeline_opts *given,
+                     brc_error *err)
+{
+    brc_pipeline_opts opts = *given;
+    if (opts.memory == 0)
+        opts.memory = repo->opened.memory != 0 ? repo->opened.memory : DEFAULT_MEMORY;
+    if (opts.memory < MIN_MEMORY)
+        opts.memory = MIN_MEMORY;
+    return brc_pipe_init(pipe, repo->registry, repo->opened.pool, &opts, err);
+}
+
+int brc_pipeline_set(breccia *repo, const brc_pipeline_opts *given, brc_error *err)
+{
+    brc_pipe pipe;
+    brc_pipeline_opts opts = repo->pipeline;
+    if (given != NULL)
+        BRC_TRY(take_pipeline_opts(&opts, given, err));
+    BRC_TRY(pipe_init(repo, &pipe, &opts, err));
+    pipe.readback = repo->pipe.readback;
+    pipe.stop = repo->pipe.stop;
+    brc_pipe_dispose(&repo->pipe);
+    repo->pipe = pipe;
+    return BRC_OK;
+}
+
 /* Opens the store; the registry and the shared state exist already. */
 static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts, brc_error *err)
 {
-    const size_t memory = opts->memory == 0 ? DEFAULT_MEMORY : opts->memory;
     repo->opened = *opts;
     repo->opened.flags &= ~(uint32_t)BRC_OPEN_CREATE;
     if (opts->libexec != NULL)
@@ -60,12 +103,13 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
         BRC_TRY(brc_dup(&repo->cache, opts->cache, err));
     if (opts->vfs != NULL)
         BRC_TRY(brc_dup(&repo->vfs, opts->vfs, err));
+    BRC_TRY(keep_pipeline(repo, opts->pipeline, err));
     repo->opened.libexec = repo->libexec;
     repo->opened.vfs = repo->vfs;
     repo->opened.cache = repo->cache;
     repo->progress = opts->progress;
     repo->progress_ctx = opts->progress_ctx;
-    BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
+    BRC_TRY(pipe_init(repo, &repo->pipe, &repo->pipeline, err));
     BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
     repo->pipe.readback = opts->readback != 0 ? opts->readback
                                               : brc_store_readback(repo->store);
@@ -173,6 +217,7 @@ typedef struct registry_list {
     brc_codec_info codec; /* the items that were returned last */
     brc_dtype_info dtype;
     brc_backend_info backend;
+    brc_pipeline_info pipeline;
 } registry_list;
 
 static void registry_list_dispose(void *state)
@@ -198,6 +243,14 @@ static int listed_backend(void *state, const void **out, brc_error *err)
     return brc_registry_each_backend(list->reg, list->at++, &list->backend);
 }
 
+static int listed_pipeline(void *state, const void **out, brc_error *err)
+{
+    registry_list *list = state;
+    (void)err;
+    *out = &list->pipeline;
+    return brc_registry_each_pipeline(list->reg, list->at++, &list->pipeline);
+}
+
 static int listed_dtype(void *state, const void **out, brc_error *err)
 {
     registry_list *list = state;
@@ -208,9 +261,10 @@ static int listed_dtype(void *state, const void **out, brc_error *err)
 
 int brc_registry_list(brc_iter **out, const brc_registry *reg, int what, brc_error *err)
 {
-    static const brc_iter_next nexts[] = {NULL, listed_codec, listed_dtype, listed_backend};
+    static const brc_iter_next nexts[] = {NULL, listed_codec, listed_dtype, listed_backend,
+                                           listed_pipeline};
     *out = NULL;
-    if (what < BRC_LIST_CODECS || what > BRC_LIST_BACKENDS)
+    if (what < BRC_LIST_CODECS || what > BRC_LIST_PIPELINES)
         return brc_fail(err, BRC_EINVAL, "a registry has no list of the kind %d", what);
     BRC_TRY(brc_iter_new(out, nexts[what], sizeof(registry_list), registry_list_dispose, err));
     registry_list *list = brc_iter_state(*out);

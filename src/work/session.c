@@ -34,6 +34,7 @@ void brc_repo_unref(breccia *repo)
     brc_store_close(repo->store);
     brc_shared_unref(repo->shared);
     free(repo->vfs);
+    free(repo->pipeline_text);
     free(repo->libexec);
     free(repo->cache);
     free(repo);

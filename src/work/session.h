@@ -30,6 +30,8 @@ struct breccia {
     brc_shared *shared;   /* shared with the other handles of this file */
     brc_pipe pipe;
     char *libexec; /* the folder of the converters; NULL: this build's own */
+    brc_pipeline_opts pipeline; /* of the open */
+    char *pipeline_text;        /* the string behind pipeline.pipeline */
     char *cache;   /* the file of the cache of chunks; NULL: none */
     brc_progress_fn progress;
     void *progress_ctx;

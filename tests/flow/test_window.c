@@ -153,7 +153,7 @@ static int run_window_of(window_record *r, unsigned threads, int stages, size_t 
     if (threads > 0)
         OK(brc_pool_new(&pool, threads, NULL));
     OK(brc_window_init(&w, 9, sizeof(numbered_job), NULL, NULL));
-    int rc = brc_window_run(&w, pool, memory, &ops, err);
+    int rc = brc_window_run(&w, &(brc_pipe){.pool = pool}, memory, &ops, err);
     r->left = (int)w.nheld;
     for (size_t i = 0; i < w.nheld; i++) {
         const numbered_job *job = (const numbered_job *)w.held[i];

@@ -17,21 +17,10 @@
 
 /* ==== array backend ================================ */
 
-/* Reads a backend from JSON, or from a bare name. */
-static int backend_read_text(brc_json **out, const char *text, brc_error *err)
-{
-    const char *at = text + strspn(text, " \t\r\n");
-    int rc = brc_json_parse(out, text, strlen(text), 0, strchr("{[\"", *at) != NULL ? err : NULL);
-    if (rc != BRC_EINVAL || strchr("{[\"", *at) != NULL)
-        return rc;
-    *out = brc_json_new_string(text);
-    return *out != NULL ? BRC_OK : brc_nomem(err);
-}
-
 int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full, brc_error *err)
 {
     brc_json *spec;
-    BRC_TRY(backend_read_text(&spec, text, err));
+    BRC_TRY(brc_spec_read(&spec, text, err));
     int rc = brc_backend_full(reg, spec, full, err);
     if (rc == BRC_OK)
         rc = brc_backend_takes(reg, spec, err);

@@ -217,7 +217,7 @@ static int storage_spec(const brc_array *a, brc_span text, brc_buf *out, brc_err
     if (brc_json_parse(&doc, (const char *)text.data, text.len, 0, NULL) < 0)
         return storage_damaged(a, err);
     spec = brc_json_member(doc, "backend");
-    int rc = brc_backend_parse(spec, &name, &config, NULL);
+    int rc = brc_spec_parse("backend", spec, &name, &config, NULL);
     rc = rc < 0 ? storage_damaged(a, err) : brc_json_write(out, spec, 0, err);
     brc_json_free(doc);
     return rc == BRC_OK ? brc_buf_terminate(out, err) : rc;
