@@ -217,7 +217,7 @@ merge_settle(side, paths*) -> int := self._out("uint64_t", lib.brc_merge_settle,
     Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many conflicts.
 config: Config := Config(self)
     The repository's settings: "journal", "window", "codecs", "verify", "backend".
-head: str := string(self._out("const char *", lib.brc_head)[0])
+head: str := self._text(lib.brc_head)
     The name of the current branch.
 branches() -> dict[str, str] := {ref.name: ref.id for ref in self.refs() if not ref.is_tag}
     Their commits by their names; "" for a branch without one.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _errors, _html
 from ._breccia import ffi, lib
-from ._native import Handle, Handles, T, sized, text
+from ._native import Handle, Handles, T, sized, string, text
 
 Progress = bool | Callable[[str, int, int], None] | None
 Paths = str | Sequence[str] | None
@@ -125,6 +125,13 @@ class Caller:
         with self._working() as handle:
             handle.call_out(function, out, *args)
         return out
+
+    def _text(self, function: Callable[..., int]) -> str:
+        """Returns the text that function(out, self, err) lends: another call on the handle takes it back."""
+        out = ffi.new("const char **")
+        with self._working() as handle:
+            handle.call_out(function, out)
+            return string(out[0])
 
     def _list(self, kind: type[T], function: Callable[..., int], *args: Any, limit: int | None = None,
               progress: Progress = None) -> list[T]:

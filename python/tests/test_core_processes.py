@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import breccia
-from breccia._native import lib
+from breccia._native import ffi, lib
 
 
 @pytest.fixture
@@ -57,6 +57,17 @@ def test_threads_write_one_session(rows):
         s["x"][0] = 5
         assert s["x"][0, 0] == 5
         s.discard()
+
+
+def test_lent_text_is_copied_before_another_thread_asks(rows, monkeypatch):
+    give = rows.handles.give
+
+    def ask_and_give(handle):
+        handle.call(lib.brc_head, ffi.new("const char **"), handle.repo)
+        give(handle)
+
+    monkeypatch.setattr(rows.handles, "give", ask_and_give)
+    assert rows.head == "main"
 
 
 def test_a_transaction_is_of_its_thread(rows):
