@@ -178,6 +178,7 @@ static int open_with_readback(struct cli *cli, brc_open_opts *opts)
 static int open_given_file(struct cli *cli, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_pipeline_opts how = BRC_PIPELINE_OPTS_INIT;
     int rc;
 
     if (cli_has(cli, "no-recover"))
@@ -192,6 +193,10 @@ static int open_given_file(struct cli *cli, uint32_t flags)
     opts.registry = cli->registry;
     opts.libexec = cli_libexec(cli);
     opts.credentials = cli_credentials;
+    if (cli_has(cli, "pipeline")) {
+        how.pipeline = cli_value(cli, "pipeline");
+        opts.pipeline = &how;
+    }
     CLI_TRY(open_with_cache(cli, &opts));
     CLI_TRY(open_with_readback(cli, &opts));
     if (cli->progress.enabled) { /* otherwise the library need not report progress */

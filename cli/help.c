@@ -22,7 +22,9 @@ const struct cli_option cli_global_options[] = {
     { "threads", 0, 1, "N", "how many worker threads to use (0: one for each core)" },
     { "readback", 0, 1, "all|sampled|none", "which new chunks are decoded and compared before"
                                             " they are stored" },
-    { "plugin", 0, 1, "FILE", "load codecs, types and backends from this shared library;"
+    { "pipeline", 0, 1, "NAME", "run codecs by this pipeline: batched, serial (the reference), or a"
+                                " plug-in's" },
+    { "plugin", 0, 1, "FILE", "load codecs, types, backends and pipelines from this shared library;"
                               " repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30; 0: not at all)" },
     { "max-nodes", 0, 1, "N", "visit no more groups and arrays than this (10000000)" },

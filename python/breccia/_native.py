@@ -3,6 +3,7 @@ to one thread at a time, so several are open: a thread takes one and gives it ba
 `Sessions` those of one view of the file, each with a session and its arrays."""
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections import deque
@@ -218,10 +219,12 @@ class Handles:
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
                  memory: int = 0, threads: int = 0, readback: Readback = None, giver: Any = None,
-                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0) -> None:
+                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0,
+                 pipeline: str | dict[str, Any] | None = None) -> None:
         self.path, self.giver = os.path.abspath(os.fsdecode(path)), giver
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
         self.readback = _readback_of(readback)
+        self.pipeline = pipeline if pipeline is None or isinstance(pipeline, str) else json.dumps(pipeline)
         named = os.environ.get("BRECCIA_CACHE", "") if cache is None else cache
         self.cache = os.fsencode(os.path.abspath(named)) if os.fspath(named) else None
         self.cache_bytes = _cache_bytes_of(cache_bytes or os.environ.get("BRECCIA_CACHE_BYTES") or 0)
@@ -248,6 +251,8 @@ class Handles:
             if self.giver is not None:
                 options.credentials, options.credentials_ctx = lib.py_credentials, self.giver.me
             kept = options.libexec, options.cache = text(LIBEXEC), text(self.cache)
+            pipeline = text(self.pipeline)
+            options.pipeline = how = sized("brc_pipeline_opts", pipeline=pipeline)
             if self.wait is not None:
                 options.wait_ms = max(1, int(min(self.wait, 2e6) * 1000)) if self.wait > 0 else -1
             try:

@@ -36,12 +36,14 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     the call raises. No text and no repr() has a secret; pickles have them.
     `cache`: a file that keeps chunks of buckets, so that they need not be asked for again, of at most `cache_bytes`
     (0: 1 GiB); repositories and processes may share it. None: BRECCIA_CACHE and BRECCIA_CACHE_BYTES; "": no file.
+    `pipeline`: what runs the codecs: "batched" (None), or "serial", the reference, which runs one chunk at a time.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool | None = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
                  progress: Progress = None, readback: Readback = None, credentials: Credentials = None,
-                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0) -> None:
+                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0,
+                 pipeline: str | dict[str, Any] | None = None) -> None:
         path, self.rev = file_and_rev(path)
         if self.rev is not None:
             if not self.rev:
@@ -51,11 +53,11 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         given = secret(credentials)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads,
                                             readback=readback, cache=cache, cache_bytes=cache_bytes,
-                                            giver=None if given is None else Giver(given))
+                                            pipeline=pipeline, giver=None if given is None else Giver(given))
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
         self._name = f"{self.path}@{self.rev}" if self.rev else self.path
         self._given = dict[str, Any](read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback,
-                                      credentials=given, cache=cache, cache_bytes=cache_bytes)
+                                      credentials=given, cache=cache, cache_bytes=cache_bytes, pipeline=pipeline)
         if create is not None:
             self.handles.give(self.handles.take())
             if self.rev is not None:

@@ -862,6 +862,15 @@ def test_opening(tmp_path):
         repo.view("nul\0")
 
 
+def test_pipelines_by_name(grid):
+    with breccia.open(grid.path, pipeline="serial") as serial, breccia.open(grid.path, pipeline={"name": "batched"}) as b:
+        assert pickle.loads(pickle.dumps(serial)) == serial != grid
+        write(serial, "main", (0, 1), 7)
+        assert b.view("main")["x"][0, 1] == grid.view("main")["x"][0, 1] == 7
+    with pytest.raises(breccia.UnsupportedError, match=r"\(known: batched, serial\)"):
+        breccia.open(grid.path, pipeline="cuda")
+
+
 def test_pickling(grid):
     assert pickle.loads(pickle.dumps(grid)) == grid
     with breccia.open(grid.path, readback=False) as fast:

@@ -59,3 +59,11 @@ t codecs --list --plugin ./other.so
 echo '# --types'
 breccia codecs --list --types | awk '$1 == "float32" || $1 == "string" || $1 == "r<bits>"' | tr -s ' '
 breccia codecs --list --types --json | grep -o '{"name":"\(int16\|r<bits>\)"[^}]*}'
+
+echo '# pipelines that run the codecs, by name'
+q init p.brc
+q create p.brc /a --shape 8 --dtype int32
+t write p.brc /a --value 3 --pipeline serial
+t read p.brc /a '[:3]' --pipeline '{"name":"batched"}'
+t read p.brc /a --pipeline cuda
+t read p.brc /a --pipeline '{"name":"serial","configuration":{"threads":2}}'
