@@ -863,7 +863,8 @@ def test_opening(tmp_path):
 
 
 def test_pipelines_by_name(grid):
-    with breccia.open(grid.path, pipeline="serial") as serial, breccia.open(grid.path, pipeline={"name": "batched"}) as b:
+    with (breccia.open(grid.path, pipeline="serial") as serial,
+          breccia.open(grid.path, pipeline={"name": "batched"}) as b):
         assert pickle.loads(pickle.dumps(serial)) == serial != grid
         write(serial, "main", (0, 1), 7)
         assert b.view("main")["x"][0, 1] == grid.view("main")["x"][0, 1] == 7

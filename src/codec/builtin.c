@@ -8,6 +8,7 @@
 #include "../../codecs/builtin.h"
 #include "../backends/backends.h"
 #include "../base/alloc.h"
+#include "../breccia_pipeline.h"
 #include "registry.h"
 
 /* ==== plugin ================================ */

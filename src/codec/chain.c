@@ -1148,7 +1148,8 @@ static int batch_run_own(const brc_batch *batch, int way, size_t *failed, brc_er
         return batch_run(batch->chain, batch->scratch, way, batch->n, batch->src, batch->dst,
                          failed, err);
     if (batch->n != 1 || way != BRC_DECODE)
-        return brc_fail(err, BRC_EMISUSE, "a box of elements can be decoded of one chunk at a time");
+        return brc_fail(err, BRC_EMISUSE,
+                        "a box of elements can be decoded of one chunk at a time");
     return chain_run(batch->chain, batch->scratch, way, *batch->src, batch->box, batch->dst, err);
 }
 

@@ -45,7 +45,8 @@ BRC_MUST_USE int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scr
  * pipeline takes many chunks. */
 int brc_chain_has_batches(const brc_chain *chain, const brc_scratch *scratch, int encodes);
 
+struct brc_pipeline; /* breccia_pipeline.h */
 /* Lets the pipeline, with its state, run the chains of this scratch. Both must outlive the scratch. */
-void brc_scratch_use(brc_scratch *scratch, const brc_pipeline *pipeline, void *state);
+void brc_scratch_use(brc_scratch *scratch, const struct brc_pipeline *pipeline, void *state);
 
 #endif

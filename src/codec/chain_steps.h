@@ -2,6 +2,7 @@
 #ifndef BRC_CODEC_CHAIN_STEPS_H
 #define BRC_CODEC_CHAIN_STEPS_H
 
+#include "../breccia_pipeline.h"
 #include "chain.h"
 
 /* A codec, bound to its place. "in" is the side of the array, "out" the side of the stored bytes. */

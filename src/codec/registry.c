@@ -1,5 +1,7 @@
 #include "registry.h"
 
+#include "../breccia_pipeline.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -470,6 +472,7 @@ static void named_free(brc_named_slot *slot)
     if (slot->destroy != NULL)
         slot->destroy(slot->ctx);
     free((void *)(uintptr_t)slot->name);
+    free(slot->table);
     brc_origin_dispose(&slot->origin);
     free(slot);
 }
@@ -511,27 +514,31 @@ static int named_admit(const brc_registry *reg, const brc_named_list *list, cons
     const int is_own = own != NULL && strcmp(name, own) == 0;
     return taken == NULL && !is_own
                ? BRC_OK
-               : brc_fail(err, BRC_EEXISTS, "the %s \"%s\" is already registered, by %s", what, name,
-                          is_own ? "breccia itself" : brc_origin_words(&taken->origin));
+               : brc_fail(err, BRC_EEXISTS, "the %s \"%s\" is already registered, by %s", what,
+                          name, is_own ? "breccia itself" : brc_origin_words(&taken->origin));
 }
 
-/* Adds a slot, whose table the caller fills in with the slot's name and owner. */
-static int named_add(const brc_registry *reg, brc_named_list *list, const char *name,
-                     const char *owner, brc_named_slot **out, brc_error *err)
+/* Adds a slot with a table of `size` bytes, which the caller fills in. */
+static int named_slot(const brc_registry *reg, brc_named_list *list, const char *name,
+                     const char *owner, size_t size, brc_named_slot **out, brc_error *err)
 {
     brc_named_slot *slot = NULL;
+    void *table = NULL;
     char *copy = NULL;
     int rc;
     BRC_TRY(brc_grow_array((void **)&list->slots, &list->cap, list->n + 1, sizeof(*list->slots),
                            err));
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
+    BRC_GO(brc_new(&table, size, err));
     BRC_GO(brc_dup(&copy, name, err));
     BRC_GO(brc_origin_make(&slot->origin, &reg->by, owner, err));
     slot->name = copy;
+    slot->table = table;
     list->slots[list->n++] = *out = slot;
     return BRC_OK;
 done:
     free(copy);
+    free(table);
     free(slot);
     return rc;
 }
@@ -594,10 +601,11 @@ static int registry_put_backend(brc_registry *reg, const brc_backend *b, brc_err
         b->fetch == NULL)
         return brc_fail(err, BRC_EINVAL,
                         "the backend \"%s\" lacks its check, open or fetch function", b->name);
-    BRC_TRY(named_add(reg, &reg->backends, b->name, b->owner, &slot, err));
-    slot->as.backend = *b;
-    slot->as.backend.name = slot->name;
-    slot->as.backend.owner = slot->origin.owner;
+    BRC_TRY(named_slot(reg, &reg->backends, b->name, b->owner, sizeof(*b), &slot, err));
+    brc_backend *own = slot->table;
+    *own = *b;
+    own->name = slot->name;
+    own->owner = slot->origin.owner;
     slot->ctx = b->ctx;
     slot->destroy = b->destroy;
     return BRC_OK;
@@ -618,7 +626,7 @@ int brc_registry_add_backend(brc_registry *reg, const brc_backend *backend, brc_
 const brc_backend *brc_registry_backend(const brc_registry *reg, const char *name)
 {
     const brc_named_slot *slot = named_find(&reg->backends, name);
-    return slot != NULL ? &slot->as.backend : NULL;
+    return slot != NULL ? slot->table : NULL;
 }
 
 int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out)
@@ -630,7 +638,7 @@ int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_inf
         return 1;
     const brc_named_slot *slot = reg->backends.slots[i - 1];
     out->name = slot->name;
-    out->flags = slot->as.backend.put == NULL ? BRC_BACKEND_INFO_READ_ONLY : 0;
+    out->flags = ((const brc_backend *)slot->table)->put == NULL ? BRC_BACKEND_INFO_READ_ONLY : 0;
     out->owner = brc_origin_name(&slot->origin);
     return 1;
 }
@@ -655,7 +663,7 @@ static int full_config(const brc_registry *reg, const char *name, const brc_json
     if (strcmp(name, BRC_INLINE) == 0)
         return config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
     const brc_backend *b = brc_registry_backend(reg, name);
-    return b != NULL ? b->check(b->ctx, config, out, err) : 
+    return b != NULL ? b->check(b->ctx, config, out, err) :
                      named_unknown(&reg->backends, "backend", name, BRC_INLINE, err);
 }
 
@@ -691,12 +699,14 @@ static int registry_put_pipeline(brc_registry *reg, const brc_pipeline *p, brc_e
     brc_named_slot *slot;
     BRC_TRY(named_admit(reg, &reg->pipelines, "pipeline", p->name, NULL, err));
     if (p->size < offsetof(brc_pipeline, destroy))
-        return brc_fail(err, BRC_EINVAL, "the pipeline \"%s\" has a size that no version has", p->name);
+        return brc_fail(err, BRC_EINVAL, "the pipeline \"%s\" has a size that no version has",
+                        p->name);
     BRC_TRY(brc_flags_check(p->flags, BRC_PIPELINE_CALLER, "a pipeline", err));
-    BRC_TRY(named_add(reg, &reg->pipelines, p->name, p->owner, &slot, err));
-    slot->as.pipeline = *p;
-    slot->as.pipeline.name = slot->name;
-    slot->as.pipeline.owner = slot->origin.owner;
+    BRC_TRY(named_slot(reg, &reg->pipelines, p->name, p->owner, sizeof(*p), &slot, err));
+    brc_pipeline *own = slot->table;
+    *own = *p;
+    own->name = slot->name;
+    own->owner = slot->origin.owner;
     slot->ctx = p->ctx;
     slot->destroy = p->destroy;
     return BRC_OK;
@@ -718,7 +728,7 @@ int brc_registry_pipeline(const brc_pipeline **out, const brc_registry *reg, con
                           brc_error *err)
 {
     const brc_named_slot *slot = named_find(&reg->pipelines, name);
-    *out = slot != NULL ? &slot->as.pipeline : NULL;
+    *out = slot != NULL ? slot->table : NULL;
     return slot != NULL ? BRC_OK : named_unknown(&reg->pipelines, "pipeline", name, NULL, err);
 }
 

@@ -10,7 +10,6 @@
 
 #include "../breccia_backend.h"
 #include "../breccia_codec.h"
-#include "../breccia_pipeline.h"
 #include "../nd/dtype.h"
 
 /* ---- plugin file -------------------------------- */
@@ -64,8 +63,10 @@ BRC_MUST_USE int brc_backend_full(const brc_registry *reg, const brc_json *json,
 
 /* ---- pipelines: registry.c -------------------------------- */
 
+struct brc_pipeline; /* breccia_pipeline.h */
+
 /* Finds a pipeline. BRC_EUNSUPPORTED if the name is not known, with a message that lists the known names. */
-BRC_MUST_USE int brc_registry_pipeline(const brc_pipeline **out, const brc_registry *reg, const char *name, brc_error *err);
+BRC_MUST_USE int brc_registry_pipeline(const struct brc_pipeline **out, const brc_registry *reg, const char *name, brc_error *err);
 /* Describes the i-th of all pipelines, for listing. Returns 0 past the end. */
 int brc_registry_each_pipeline(const brc_registry *reg, size_t i, brc_pipeline_info *out);
 
@@ -90,13 +91,10 @@ typedef struct brc_alias_slot {
     brc_origin origin;
 } brc_alias_slot;
 
-/* A backend or a pipeline, whose strings the slot owns. */
+/* A backend or a pipeline. */
 typedef struct brc_named_slot {
-    union {
-        brc_backend backend;
-        brc_pipeline pipeline;
-    } as;
-    const char *name;
+    void *table;      /* a copy of the caller's, a brc_backend or a brc_pipeline      */
+    const char *name; /* owned, as is what `origin` has: the table points to both     */
     void *ctx;
     void (*destroy)(void *ctx);
     brc_origin origin;

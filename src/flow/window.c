@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../base/process.h"
+#include "../breccia_pipeline.h"
 
 /* ==== pipe ================================ */
 

@@ -21,7 +21,6 @@
 #include <stdatomic.h>
 
 #include "../base/pool.h"
-#include "../codec/registry.h"
 #include "../store/store.h"
 
 /* ---- window -------------------------------- */
@@ -119,7 +118,7 @@ typedef struct brc_pipe_worker {
 typedef struct brc_pipe {
     brc_pool *pool;  /* NULL: everything runs on the caller's thread            */
     size_t memory;   /* budget of bytes in flight                               */
-    const brc_pipeline *pipeline; /* runs the codecs                              */
+    const struct brc_pipeline *pipeline; /* runs the codecs                       */
     void *pipeline_state;
     size_t most;     /* jobs at a time; 0: any number                           */
     size_t batch;    /* the most chunks of a job                                */

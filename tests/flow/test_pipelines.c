@@ -42,7 +42,7 @@ static int twice_open(void *ctx, void **state, const brc_json *config, const brc
     return BRC_OK;
 }
 
-/* Each byte is inverted, and one follows behind them. */
+/* Inverts each byte, and puts one behind them. */
 static int twice_run(brc_span src, brc_buf *dst, int decodes, brc_error *err)
 {
     if (decodes && src.len == 0)
@@ -106,7 +106,7 @@ static int twice_decode_batch(void *ctx, const void *state, void *scratch, size_
     return twice_batch(n, src, dst, status, 1, err);
 }
 
-/* What a bad pipeline does to the second chunk of a batch, or to the only one. */
+/* The faults of a bad pipeline, in the second chunk of a batch, or in the only one. */
 enum { SHORT, LONG, FAILS_SO, STRANGE, FAILS_NOWHERE, NFAULTS };
 static atomic_int fault_decode, fault_encode; /* the fault; NFAULTS: none */
 static unsigned destroyed;
@@ -164,7 +164,8 @@ static void add_ours(void)
     OK(&t, brc_registry_new(&reg, &t.err));
     OK(&t, brc_registry_add_codec(reg, &spec, &t.err));
     OK(&t, brc_registry_add_impl(reg, &impl, &t.err));
-    fault_decode = fault_encode = NFAULTS;
+    fault_decode = NFAULTS;
+    fault_encode = NFAULTS;
     OK(&t, brc_registry_add_pipeline(reg, &bad, &t.err));
     ck_assert_int_eq(brc_registry_add_pipeline(reg, &bad, &t.err), BRC_EEXISTS);
     bad.name = "serial";
@@ -176,7 +177,9 @@ static void add_ours(void)
     plugin_path(path, sizeof(path), "reversed");
     OK(&t, brc_registry_load(reg, path, &t.err));
     OK(&t, brc_pool_new(&pool, 3, &t.err));
-    destroyed = batches = together = 0;
+    batches = 0;
+    together = 0;
+    destroyed = 0;
 }
 
 /* The plug-in's own count. */
@@ -455,7 +458,8 @@ static void many_chunks(uint32_t batch)
     brc_array *a = scenario_array(&t, batch == 1 ? "/one" : "/many", "uint8", 1, &shape, &chunk,
                                   NULL, forms[3].codecs);
     model_bytes(&seed, bytes, sizeof(bytes));
-    batches = together = 0;
+    batches = 0;
+    together = 0;
     OK(&t, brc_array_write(a, NULL, bytes, sizeof(bytes), &t.err));
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     ck_assert_int_eq(memcmp(bytes, got, sizeof(got)), 0);
@@ -469,6 +473,46 @@ TEST(P5_a_codec_with_a_batch_form_gets_batches_unless_they_are_of_one_chunk)
     ck_assert_uint_lt(batches, 100);
     many_chunks(1);
     ck_assert_uint_eq(together, 0);
+}
+
+/* One damaged chunk among many that are decoded together is found, and named. */
+TEST(a_damaged_chunk_of_a_batch_is_named)
+{
+    static uint8_t got[2000];
+    many_chunks(0);
+    brc_array *a = scenario_array_at(&t, t.session, "/many");
+    OK(&t, use("org.example.reversed"));
+    scenario_sql(&t, "UPDATE object SET checksum = checksum + 1 WHERE id ="
+                     " (SELECT id FROM object WHERE kind=1 ORDER BY id LIMIT 1 OFFSET 57)");
+    FAILS(&t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    ck_assert_msg(strstr(t.err.message, "do not match their checksum"), "%s", t.err.message);
+    ck_assert_msg(strstr(t.err.message, "chunk"), "%s", t.err.message);
+    scenario_sql(&t, "UPDATE object SET checksum = checksum - 1 WHERE id ="
+                     " (SELECT id FROM object WHERE kind=1 ORDER BY id LIMIT 1 OFFSET 57)");
+    OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    brc_array_free(a);
+}
+
+/* Chunks of two encodings that lie side by side. */
+TEST(chunks_of_two_chains_are_decoded_apart)
+{
+    static const uint64_t shape = 2000, chunk = 10;
+    static uint8_t bytes[2000], got[2000];
+    brc_array *a =
+        scenario_array(&t, "/two", "uint8", 1, &shape, &chunk, NULL, forms[3].codecs);
+    OK(&t, use("org.example.reversed"));
+    for (int i = 0; i < 200; i++) {
+        brc_sel sel = BRC_SEL_INIT;
+        char text[40];
+        memset(bytes + i * 10, i, 10);
+        snprintf(text, sizeof(text), "[%d:%d]", i * 10, i * 10 + 10);
+        OK(&t, brc_sel_parse(&sel, a, text, &t.err));
+        OK(&t, brc_array_set_codecs(a, forms[i % 3 ? 3 : 5].codecs, 0, &t.err));
+        OK(&t, brc_array_write(a, &sel, bytes + i * 10, 10, &t.err));
+    }
+    OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    ck_assert_int_eq(memcmp(bytes, got, sizeof(got)), 0);
+    brc_array_free(a);
 }
 
 /* ---- pipelines that fail -------------------------------- */

@@ -315,7 +315,8 @@ static int listen_only(char *endpoint, size_t size)
     return fd;
 }
 
-/* A request that is given up, after two attempts at most, gives up all others: a third of them began. */
+/* A request that is given up, after two attempts at most, gives up all others: a third of them
+ * began. */
 TEST(a_host_that_swallows_requests_is_given_up_soon)
 {
     enum { MANY = 3 * IN_A_CALL };
