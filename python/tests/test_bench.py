@@ -15,6 +15,7 @@ import data  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 import stats  # noqa: E402
+import worker  # noqa: E402
 
 
 def test_a_spread_is_the_median_and_the_extremes():
@@ -166,3 +167,84 @@ def test_the_same_seed_gives_the_same_data():
         first = make(1)
         assert first.nbytes == 1 << 20
         assert np.array_equal(first, make(1))
+
+
+# ---- a side: what is checked ----
+
+
+def side(tmp_path, key="python"):
+    values = np.arange(4 * 8 * 8, dtype="f4")
+    values.tofile(tmp_path / "source")
+    made = worker.Worker(key)
+    made.load({"folder": str(tmp_path), "shape": [4, 8, 8], "chunks": [2, 4, 4], "shards": None, "dtype": "float32",
+               "codec": "zstd", "threads": 1, "data": str(tmp_path / "source")})
+    return made
+
+
+def ask(made, op, name="s", **more):
+    q = {"row": op, "name": name, **more}
+    made.prepare(q)
+    took = made.run(q)
+    made.check(q)
+    return took
+
+
+def test_each_row_of_an_array_is_measured_and_checked(tmp_path):
+    made = side(tmp_path)
+    assert ask(made, "write", "w").keys() == {"wall", "cpu", "peak", "synced"}
+    for op, more in (("read", {}), ("read-cold", {}), ("rewrite-same", {}), ("rewrite-part", {"changed": [0, 255]}),
+                     ("slice", {"boxes": [[0, 0, 0], [1, 2, 3]], "count": [2, 3, 4]}), ("rows", {"rows": [0, 3]}),
+                     ("open", {"times": 2}), ("open-cold", {"times": 1})):
+        assert ask(made, op, **more)["wall"] > 0, op
+    assert made.data[0, 0, 0] == 1
+    made.forget({})
+
+
+def test_each_row_of_history_is_measured_and_checked(tmp_path):
+    made = side(tmp_path)
+    grid = {"side": 8, "touch": [1, 9, 63], "theirs": [2, 10], "version": 2, "branch": "b", "most": {"python": 9},
+            "commits": 5, "differences": 3}
+    for op, more in (("commit", {}), ("diff", {}), ("branch", {"branch": "c"}), ("commits", {"version": 3}),
+                     ("log", {}), ("switch", {"version": 9}), ("merge", {"version": 10, "branch": "d"})):
+        assert ask(made, op, **{**grid, **more})["wall"] > 0, op
+    made.forget({})
+    for op in ("gc", "fsck"):
+        ask(made, op, "care", mib=8)
+    made.forget({})
+
+
+def test_a_side_that_gives_other_values_fails(tmp_path, monkeypatch):
+    made = side(tmp_path)
+    monkeypatch.setattr(made.side, "all", lambda opened: opened[...] + np.float32(1))
+    for op in ("read", "read-cold", "write", "rewrite-same"):
+        with pytest.raises(RuntimeError, match="other values"):
+            ask(made, op, op)
+    monkeypatch.setattr(made.side, "box", lambda opened, box: opened[box] * 2)
+    with pytest.raises(RuntimeError, match="other values"):
+        ask(made, "slice", boxes=[[1, 1, 1]], count=[1, 1, 1])
+    made.forget({})
+
+
+def test_equal_is_equal_to_the_bit():
+    worker.same(np.float32([np.nan, 0]), np.float32([np.nan, 0]))
+    for got in (np.float32([0, -0.0]), np.float64([0, 0]), np.float32([0]), np.float32([0, 1])):
+        with pytest.raises(RuntimeError):
+            worker.same(got, np.float32([0, 0]))
+
+
+def test_ten_versions_are_compared_one_by_one(tmp_path, monkeypatch):
+    np.save(tmp_path / "first.npy", np.linspace(0, 1, 512, dtype="f4").reshape(2, 16, 16))
+
+    def measured(name):
+        (tmp_path / name).mkdir()
+        made = worker.Worker("ten-deeper")
+        made.load({"folder": str(tmp_path / name), "shape": None, "chunks": [1, 16, 16], "shards": None,
+                   "dtype": "float32", "codec": "zstd", "threads": 1, "data": ""})
+        return made.run({"row": "ten", "first": str(tmp_path / "first.npy"), "count": 4, "times": 1})
+
+    took = measured("right")
+    assert took["bytes"] > 0 and took["one"] == 2048 and took["newest"] > 0 < took["oldest"]
+    get = worker.versions.Plain.get
+    monkeypatch.setattr(worker.versions.Plain, "get", lambda me, back: get(me, 0))
+    with pytest.raises(RuntimeError, match="other values"):
+        measured("wrong")
