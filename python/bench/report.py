@@ -18,15 +18,17 @@ LABELS = {
     "c-none": "C, readback none", "command": "breccia, command",
     "zarr-breccia": "zarr over breccia", "flat": "flat file, C", "zarr": "zarr-python",
     "fused": "zarr, fused pipeline", "zarrs": "zarr, zarrs pipeline", "tensorstore": "TensorStore", "ocdbt": "OCDBT",
-    "icechunk": "Icechunk", "h5py": "h5py", "git": "git", "dvc": "DVC", "ten-breccia": "breccia",
+    "icechunk": "Icechunk", "h5py": "h5py", "mapped": "NumPy, memory-mapped",
+    "git": "git", "dvc": "DVC", "ten-breccia": "breccia",
     "ten-delta": "breccia, repack --delta", "ten-deeper": "breccia, repack --delta --depth 9",
     "ten-icechunk": "Icechunk", "ten-git": "git, after git gc", "ten-dvc": "DVC", "ten-zstd": "zstd files"}
 OWN = {"python", "c", "python-none", "c-none", "command", "zarr-breccia", "ten-breccia", "ten-delta", "ten-deeper"}
 # Sides whose writes are on the disk when they return.
 DURABLE = {*OWN, "tensorstore", "ocdbt", "flat"}
 COLORS = {"zarr": "#e6550d", "fused": "#fdae6b", "zarrs": "#b8860b", "tensorstore": "#3182bd", "ocdbt": "#17becf",
-          "icechunk": "#9467bd", "h5py": "#31a354", "git": "#d62728", "dvc": "#e377c2", "flat": "#888888",
-          "c": "#999999", "ten-icechunk": "#9467bd", "ten-git": "#d62728", "ten-dvc": "#e377c2", "ten-zstd": "#888888"}
+          "icechunk": "#9467bd", "h5py": "#31a354", "git": "#d62728", "dvc": "#e377c2", "flat": "#bbbbbb",
+          "c": "#6b6b6b", "mapped": "#8c564b", "ten-icechunk": "#9467bd", "ten-git": "#d62728",
+          "ten-dvc": "#e377c2", "ten-zstd": "#bcbd22"}
 NEAR = 0.95  # below this a side is faster
 
 
@@ -134,7 +136,7 @@ def losses(results: dict[str, Any]) -> tuple[list[str], int, int]:
     """Returns the comparisons in which another is faster, and of how many comparisons how many those are."""
     lines: list[str] = []
     compared = behind = 0
-    for row in results["rows"].values():
+    for row in [row for _, rows in groups(results) for row in rows]:
         said = []
         for key in row["sides"]:
             if key in OWN or key == "flat":
@@ -179,8 +181,9 @@ greatest of the rounds.
 {date}, breccia at commit {commit}: {processor}, {cores} cores, {memory} GiB, {file system}, {kernel}, Python {Python};
 {libraries}.
 
-- The sides take turns, {rounds} rounds of them, each round in another order, and each is a process of its own. A figure
-  is the median of the ratios of the rounds.
+- The sides take turns, {rounds} rounds of them (3 for whole arrays of other data or another codec than zstd; one where
+  no spread is shown), each round in another order. Each side is a process of its own. A figure is the median of the
+  ratios of the rounds.
 - All have the same data ({size} MiB where nothing else is said), chunks, codec and level. Each process may use
   {threads} cores, and each library's pools have {threads} threads; TensorStore waits for files with 4 or more.
 - breccia's writes and TensorStore's are on the disk when they return; others' are not. Their rows come twice: as each
@@ -268,7 +271,8 @@ def picture(results: dict[str, Any]) -> str:
                 used = "wall" if what == "synced" and key in DURABLE else what
                 if key not in COLORS or key == row["base"] or not has(row, key, used):
                     continue
-                found, shown[LABELS[key]] = ratio(row, key, used), COLORS[key]
+                found = ratio(row, key, used)
+                shown.setdefault(COLORS[key], LABELS[key])
                 body.append(f'<circle cx="{place(found.median):.1f}" cy="{y:.0f}" r="4.5" fill="{COLORS[key]}" '
                             f'fill-opacity="0.8"><title>{html.escape(LABELS[key])}: {stats.shown(found.median)}</title>'
                             "</circle>")
@@ -278,12 +282,12 @@ def picture(results: dict[str, Any]) -> str:
     for tick in (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 10, 30, 100, 300, 1000):
         x = place(tick)
         lines.append(f'<line class="{"one" if tick == 1 else "grid"}" x1="{x:.1f}" x2="{x:.1f}" y1="46" y2="{y:.0f}"/>'
-                     f'<text x="{x:.1f}" y="40" text-anchor="middle">{tick:.3g}</text>')
+                     f'<text x="{x:.1f}" y="40" text-anchor="middle">{tick:,.4g}</text>')
     legend, x = [], 8.0
-    for label, color in shown.items():
+    for color, label in shown.items():
         legend.append(f'<circle cx="{x + 5:.0f}" cy="14" r="4.5" fill="{color}"/>'
                       f'<text x="{x + 14:.0f}" y="18">{html.escape(label)}</text>')
-        x += 26 + 6.2 * len(label)
+        x += 30 + 6.4 * len(label)
     width, height = max(LEFT + WIDTH + 30, x), y + 10
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}">\n<style>{STYLE}</style>\n'

@@ -145,8 +145,9 @@ class Zarr(Side):
         import zarr
 
         job = self.job
-        zarr.create_array(store, name="a", data=data, chunks=job.chunks, shards=job.shards, fill_value=0,
-                          compressors=job.compressor())
+        made = zarr.create_array(store, name="a", shape=data.shape, dtype=data.dtype, chunks=job.chunks,
+                                 shards=job.shards, fill_value=0, compressors=job.compressor())
+        made[...] = data  # with data=, zarr-python would write chunk by chunk
 
     def make(self, name: str, data: Any) -> None:
         self.array(self.store(name, True), data)
