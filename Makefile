@@ -105,7 +105,7 @@ TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
 BENCH_OBJS := $(call objects,tests/bench/*.c tests/kit/s3_server.c)
 SCHEMA     := $(patsubst schema/%.sql,build/gen/%.sql.h,$(wildcard schema/*.sql))
-PUBLIC     := src/breccia.h src/breccia_types.h src/breccia_sel.h src/breccia_json.h src/breccia_codec.h src/breccia_backend.h src/breccia_pipeline.h
+PUBLIC     := src/breccia.h src/breccia_types.h src/breccia_sel.h src/breccia_json.h src/breccia_codec.h src/breccia_backend.h src/breccia_pipeline.h src/breccia_buffer.h
 
 # From the three numbers in breccia_types.h.
 version_part = $(shell awk '$$2 == "BRC_VERSION_$(1)" { print $$3 }' src/breccia_types.h)

@@ -709,6 +709,36 @@ BRC_API uint64_t brc_sel_count(const brc_sel *sel);
  * appends the file along that axis instead, and ignores `sel`. */
 BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err);
 
+/* ---- tensors: elements in memory of any kind ------------------------------- */
+
+/* Names the buffer prototype of tensors that are read from this handle of the array ("pool", "cuda:1"); NULL: that of
+ * the repository (brc_open_opts). A call may name another. Nothing is stored. Fails with BRC_EUNSUPPORTED if
+ * the registry has no prototype of this name; whether the machine has such memory, only a read tells. */
+BRC_API BRC_MUST_USE int brc_array_set_prototype(brc_array *a, const char *name, brc_error *err);
+/* Reads elements of a fixed size into new memory, which the buffer prototype of the call, of the array or of the
+ * repository allocates, in C order; `opts` NULL: all defaults. The elements are there, for every stream, when
+ * the call returns. docs/BUFFERS.md says what is copied. Fails with BRC_EUNSUPPORTED if the prototype is not known
+ * or the machine has no such memory, and with BRC_ENOMEM if there is no room. */
+BRC_API BRC_MUST_USE int brc_tensor_read(brc_tensor **out, brc_array *a, const brc_tensor_opts *opts, brc_error *err);
+/* Writes a tensor of the array's data type and of the shape of the selection. The tensor may be memory of any device
+ * that a prototype of the registry copies; of opts->prototype only that is used. It is only read, and what it has in
+ * the order of opts->stream. */
+BRC_API BRC_MUST_USE int brc_tensor_write(brc_array *a, const brc_tensor *t, const brc_tensor_opts *opts, brc_error *err);
+BRC_API const brc_tensor_info *brc_tensor_describe(const brc_tensor *t);
+/* Returns the tensor itself, counted once more, if the processor reaches it; else a copy in the host's memory. */
+BRC_API BRC_MUST_USE int brc_tensor_to_host(brc_tensor **out, brc_tensor *t, void *stream, brc_buffer_stats *stats,
+                                            brc_error *err);
+/* Drops one reference. Any thread may do so, also after the repository has been freed. */
+BRC_API void brc_tensor_free(brc_tensor *t);
+
+/* Gives the tensor out as DLPack has it, without a copy: a DLManagedTensorVersioned of version 1, or with
+ * BRC_DLPACK_OLD a DLManagedTensor. Its deleter drops a reference to the tensor, on any thread and at any time.
+ * BRC_EUNSUPPORTED: DLPack has no name for the data type. */
+BRC_API BRC_MUST_USE int brc_tensor_to_dlpack(void **out, brc_tensor *t, uint32_t flags, brc_error *err);
+/* Makes a tensor of such a structure, without a copy, and takes it over: brc_tensor_free() calls its deleter. After a
+ * failure it still is the caller's. */
+BRC_API BRC_MUST_USE int brc_tensor_of_dlpack(brc_tensor **out, void *managed, uint32_t flags, brc_error *err);
+
 /* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
 
 /* A key is "a/zarr.json", "a/c/0/1" and the like: names joined by "/", none of them empty, "." or

@@ -175,8 +175,10 @@ typedef struct brc_open_opts {
     int readback;                 /* BRC_READBACK_...: which new chunks are read back; 0: as the setting says */
     int reserved;                 /* 0                                           */
     const brc_pipeline_opts *pipeline; /* how codecs are run; NULL: BRC_PIPELINE_OPTS_INIT */
+    const char *prototype;        /* the buffer prototype of tensors that are read, unless the array or the call
+                                   * names another; NULL: "host" */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* Before an encoded chunk is stored it is decoded again and compared, so that a codec that loses elements, or memory
  * that does, fails the write. Chunks that are stored as they are need no reading back. */
 enum {
@@ -950,7 +952,8 @@ enum {
     BRC_LIST_CODECS = 1, /* brc_codec_info: codecs and their implementations, by name */
     BRC_LIST_DTYPES,     /* brc_dtype_info: data types, in the order in which they were added */
     BRC_LIST_BACKENDS,   /* brc_backend_info: backends; the file itself comes first */
-    BRC_LIST_PIPELINES   /* brc_pipeline_info: pipelines; the default comes first */
+    BRC_LIST_PIPELINES,  /* brc_pipeline_info: pipelines; the default comes first */
+    BRC_LIST_PROTOTYPES  /* brc_prototype_info: buffer prototypes, in the order in which they were added */
 };
 typedef struct brc_codec_info {
     const char *name;
@@ -976,6 +979,13 @@ typedef struct brc_pipeline_info {
     const char *name;
     const char *owner; /* as in brc_codec_info                                */
 } brc_pipeline_info;
+
+/* A buffer prototype. A list says what is registered: whether the machine has such memory, only its use tells. */
+typedef struct brc_prototype_info {
+    const char *name;
+    uint32_t device;   /* BRC_MEMORY_*, or another number of DLPack           */
+    const char *owner; /* as in brc_codec_info                                */
+} brc_prototype_info;
 
 typedef struct brc_dtype_info {
     const char *name;  /* as in zarr.json; of a family, a pattern of its names */

@@ -9,6 +9,7 @@
 #include "../backends/backends.h"
 #include "../base/alloc.h"
 #include "../breccia_pipeline.h"
+#include "../memory/memory.h"
 #include "registry.h"
 
 /* ==== plugin ================================ */
@@ -112,6 +113,17 @@ static const brc_pipeline builtin_pipelines[] = {
     { .size = sizeof(brc_pipeline), .name = "serial", .flags = BRC_PIPELINE_CALLER },
 };
 
+static int add_prototypes(brc_registry *reg, const brc_buffer_prototype *(*of)(size_t *n),
+                          brc_error *err)
+{
+    size_t n;
+    const brc_buffer_prototype *p = of(&n);
+
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(brc_registry_add_prototype(reg, &p[i], err));
+    return BRC_OK;
+}
+
 static int add_builtins(brc_registry *reg, brc_error *err)
 {
     size_t ntypes = 0;
@@ -123,6 +135,8 @@ static int add_builtins(brc_registry *reg, brc_error *err)
         BRC_TRY(builtin_codecs[i](reg, err));
     for (size_t i = 0; i < sizeof(builtin_pipelines) / sizeof(builtin_pipelines[0]); i++)
         BRC_TRY(brc_registry_add_pipeline(reg, &builtin_pipelines[i], err));
+    BRC_TRY(add_prototypes(reg, brc_memory_host, err));
+    BRC_TRY(add_prototypes(reg, brc_memory_cuda, err));
     BRC_TRY(brc_backend_pack_register(reg, err));
     BRC_TRY(brc_backend_external_register(reg, err));
     return brc_backend_s3_register(reg, err);

@@ -106,6 +106,12 @@ typedef struct brc_named_list {
     size_t n, cap;
 } brc_named_list;
 
+/* Buffer prototypes: prototypes.h. */
+typedef struct brc_prototype_list {
+    struct brc_prototype **slots; /* in the order in which they were added           */
+    size_t n, cap;
+} brc_prototype_list;
+
 /* Each slot has memory of its own: chains and stores keep pointers to slots. */
 struct brc_registry {
     brc_dtype_registry dtypes; /* first: see dtype.h                     */
@@ -118,6 +124,7 @@ struct brc_registry {
                                 then in the order in which they were added         */
     size_t nimpls, impls_cap;
     brc_named_list backends, pipelines;
+    brc_prototype_list prototypes;
     void **plugins; /* handles of shared objects, in the order of loading        */
     size_t nplugins, plugins_cap;
 };

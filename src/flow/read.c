@@ -253,6 +253,11 @@ static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc
     brc_pipe_worker *w = &run->pipe->workers[worker];
     brc_buf *chunk = item->kept ? &w->kept : &w->chunk;
     brc_box box = BRC_BOX_INIT;
+    if (ops->take != NULL && !run->verifies) {
+        const int rc = ops->take(ops->ctx, item, src, scratch, err);
+        if (rc != 0)
+            return rc < 0 ? rc : BRC_OK;
+    }
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
     if (!run->verifies && ops->box != NULL && ops->box(ops->ctx, item, &box))
@@ -300,6 +305,8 @@ static int read_has_company(const read_run *run, const brc_read_item *item)
     const brc_read_ops *ops = run->ops;
     if (item->rc < 0 || item->bases != NULL || item->chain == NULL || item->kept || item->varies ||
         item->len == 0)
+        return 0;
+    if (ops->take != NULL && !run->verifies)
         return 0;
     return run->verifies || ops->box == NULL || !ops->box(ops->ctx, item, &box);
 }

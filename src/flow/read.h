@@ -70,6 +70,9 @@ typedef struct brc_read_ops {
     /* Any thread: takes the bytes of an item without `direct`. NULL: every item has a `direct`. */
     int (*place)(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                  brc_error *err);
+    /* Any thread: decodes the stored bytes of an item and places it, and returns 1; or returns 0, and the flow does
+     * both. For memory that the flow cannot decode into. NULL: as 0. */
+    int (*take)(void *ctx, brc_read_item *item, brc_span stored, brc_scratch *scratch, brc_error *err);
     /* Any thread: returns 1 with the box of elements that place() will look at, or 0 if place() may
      * look at all of them. NULL: as 0. */
     int (*box)(void *ctx, const brc_read_item *item, brc_box *out);

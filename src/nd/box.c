@@ -202,6 +202,57 @@ void brc_copy_box(int ndim, const uint64_t *shape, size_t item, uint8_t *dst,
     }
 }
 
+/* Hands over one row of cells: at once if the rows do not meet in either place. */
+static int each_rectangle(const struct copy_plan *plan, int64_t at, int64_t near,
+                          brc_rectangle_fn each, void *ctx, brc_error *err)
+{
+    const struct copy_axis *cells = &plan->axis[plan->naxes - 1];
+    brc_rectangle r = {at, near, 0, 0, plan->item, 1};
+    const int64_t width = plan->item <= INT64_MAX ? (int64_t)plan->item : INT64_MAX;
+    if (cells->n == 1)
+        return each(ctx, &r, err);
+    if (cells->dst >= width && cells->src >= width) {
+        r.pitch = (size_t)cells->dst;
+        r.near_pitch = (size_t)cells->src;
+        r.rows = (size_t)cells->n;
+        return each(ctx, &r, err);
+    }
+    for (uint64_t i = 0; i < cells->n; i++) {
+        BRC_TRY(each(ctx, &r, err));
+        r.at += cells->dst;
+        r.near += cells->src;
+    }
+    return BRC_OK;
+}
+
+int brc_box_rectangles(int ndim, const uint64_t *shape, size_t item, const int64_t *strides,
+                       const int64_t *near_strides, brc_rectangle_fn each, void *ctx,
+                       brc_error *err)
+{
+    struct copy_plan plan;
+    uint64_t index[BRC_MAX_NDIM + 2] = { 0 };
+    int64_t at = 0, near = 0;
+    if (!plan_make(&plan, ndim, shape, item, strides, near_strides))
+        return BRC_OK;
+    for (;;) {
+        BRC_TRY(each_rectangle(&plan, at, near, each, ctx, err));
+        int d = plan.naxes - 2;
+        for (; d >= 0; d--) {
+            const struct copy_axis *axis = &plan.axis[d];
+            if (++index[d] < axis->n) {
+                at += axis->dst;
+                near += axis->src;
+                break;
+            }
+            index[d] = 0;
+            at -= (int64_t)(axis->n - 1) * axis->dst;
+            near -= (int64_t)(axis->n - 1) * axis->src;
+        }
+        if (d < 0)
+            return BRC_OK;
+    }
+}
+
 /* ==== fill ================================ */
 
 /* Filling a box with one element, and testing whether all elements equal one. */

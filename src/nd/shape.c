@@ -604,12 +604,8 @@ int brc_sel_check(const brc_sel *sel, int ndim, const uint64_t *shape, brc_error
 int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *err)
 {
     brc_buffer b;
-    BRC_TRY(brc_sized_in(&b, sizeof(b), sizeof(b), given, "brc_buffer", err));
+    BRC_TRY(brc_sized_in(&b, sizeof(b), offsetof(brc_buffer, device_id), given, "brc_buffer", err));
     BRC_TRY(brc_flags_check(b.flags, BRC_BUFFER_READONLY, "brc_buffer", err));
-    if (b.device != BRC_MEMORY_HOST)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "memory of device %u cannot be used: copy it to host memory first",
-                        (unsigned)b.device);
     if (way == BRC_MEMORY_OUT && (b.flags & BRC_BUFFER_READONLY))
         return brc_fail(err, BRC_EINVAL, "the buffer is read-only: nothing can be read into it");
     if (b.offset > b.len || (b.data == NULL && b.len > 0))
@@ -617,7 +613,8 @@ int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *
                         "the buffer begins at byte %zu of memory with %zu bytes", b.offset,
                         b.data != NULL ? b.len : 0);
     *out = (brc_memory){b.data == NULL ? NULL : (uint8_t *)b.data + b.offset, b.len - b.offset,
-                        b.strides};
+                        b.strides, b.offset, b.device, b.device_id, b.prototype,
+                        b.stream};
     return BRC_OK;
 }
 

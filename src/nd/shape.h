@@ -46,6 +46,17 @@ void brc_strides_packed(int ndim, const uint64_t *shape, size_t item, int64_t *s
  * both sides are copied at once. */
 void brc_copy_box(int ndim, const uint64_t *shape, size_t item, uint8_t *dst, const int64_t *dst_strides,
                   const uint8_t *src, const int64_t *src_strides);
+/* A box that lies in two strided places, cut into rectangles of rows: row i is `width` bytes, at + i * pitch in the far
+ * place and near + i * near_pitch in the near one, counted in bytes from the first element. */
+typedef struct brc_rectangle {
+    int64_t at, near;
+    size_t pitch, near_pitch;
+    size_t width, rows;
+} brc_rectangle;
+typedef int (*brc_rectangle_fn)(void *ctx, const brc_rectangle *r, brc_error *err);
+/* Calls each() for rectangles that together are the box, as few as there can be. */
+BRC_MUST_USE int brc_box_rectangles(int ndim, const uint64_t *shape, size_t item, const int64_t *strides,
+                                    const int64_t *near_strides, brc_rectangle_fn each, void *ctx, brc_error *err);
 /* Writes the same element everywhere in the box. */
 void brc_fill_box(int ndim, const uint64_t *shape, size_t item, uint8_t *dst, const int64_t *dst_strides,
                   const uint8_t *element);
@@ -136,11 +147,15 @@ typedef struct brc_memory {
     uint8_t *origin;        /* the first element                              */
     size_t len;             /* bytes from there to the end of the memory      */
     const int64_t *strides; /* NULL: packed                                   */
+    size_t offset;          /* of the first element in the memory             */
+    uint32_t device, device_id; /* as in a brc_buffer, as are the next two    */
+    const char *prototype;
+    void *stream;
 } brc_memory;
 
 enum { BRC_MEMORY_IN = 1 /* the source of a write */, BRC_MEMORY_OUT = 2 /* the target of a read */ };
 
-/* Checks the structure. BRC_EINVAL if it is wrong, BRC_EUNSUPPORTED if the memory is not the host's.
+/* Checks the structure. BRC_EINVAL if it is wrong. The memory may be that of a device.
  * brc_memory_fits() checks where the elements lie. */
 BRC_MUST_USE int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *err);
 /* Checks that `count` elements of `item` bytes lie within the memory, which packed elements must fill.

@@ -5,6 +5,7 @@
 #include "../base/alloc.h"
 #include "../base/process.h"
 #include "../base/sized.h"
+#include "../codec/prototypes.h"
 #include "../store/cache.h"
 #include "../store/chunk_cache.h"
 #include "session.h"
@@ -107,6 +108,11 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
     repo->opened.libexec = repo->libexec;
     repo->opened.vfs = repo->vfs;
     repo->opened.cache = repo->cache;
+    if (opts->prototype != NULL) {
+        BRC_TRY(brc_prototype_check(repo->registry, opts->prototype, err));
+        BRC_TRY(brc_dup(&repo->prototype, opts->prototype, err));
+    }
+    repo->opened.prototype = repo->prototype;
     repo->progress = opts->progress;
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(pipe_init(repo, &repo->pipe, &repo->pipeline, err));
@@ -218,6 +224,7 @@ typedef struct registry_list {
     brc_dtype_info dtype;
     brc_backend_info backend;
     brc_pipeline_info pipeline;
+    brc_prototype_info prototype;
 } registry_list;
 
 static void registry_list_dispose(void *state)
@@ -251,6 +258,14 @@ static int listed_pipeline(void *state, const void **out, brc_error *err)
     return brc_registry_each_pipeline(list->reg, list->at++, &list->pipeline);
 }
 
+static int listed_prototype(void *state, const void **out, brc_error *err)
+{
+    registry_list *list = state;
+    (void)err;
+    *out = &list->prototype;
+    return brc_registry_each_prototype(list->reg, list->at++, &list->prototype);
+}
+
 static int listed_dtype(void *state, const void **out, brc_error *err)
 {
     registry_list *list = state;
@@ -262,9 +277,9 @@ static int listed_dtype(void *state, const void **out, brc_error *err)
 int brc_registry_list(brc_iter **out, const brc_registry *reg, int what, brc_error *err)
 {
     static const brc_iter_next nexts[] = {NULL, listed_codec, listed_dtype, listed_backend,
-                                           listed_pipeline};
+                                          listed_pipeline, listed_prototype};
     *out = NULL;
-    if (what < BRC_LIST_CODECS || what > BRC_LIST_PIPELINES)
+    if (what < BRC_LIST_CODECS || what > BRC_LIST_PROTOTYPES)
         return brc_fail(err, BRC_EINVAL, "a registry has no list of the kind %d", what);
     BRC_TRY(brc_iter_new(out, nexts[what], sizeof(registry_list), registry_list_dispose, err));
     registry_list *list = brc_iter_state(*out);

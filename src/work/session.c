@@ -37,6 +37,7 @@ void brc_repo_unref(breccia *repo)
     free(repo->pipeline_text);
     free(repo->libexec);
     free(repo->cache);
+    free(repo->prototype);
     free(repo);
 }
 

@@ -33,6 +33,7 @@ struct breccia {
     brc_pipeline_opts pipeline; /* of the open */
     char *pipeline_text;        /* the string behind pipeline.pipeline */
     char *cache;   /* the file of the cache of chunks; NULL: none */
+    char *prototype; /* of tensors that are read; NULL: "host" */
     brc_progress_fn progress;
     void *progress_ctx;
     const char *task_phase; /* of the outermost task, as are the next two */

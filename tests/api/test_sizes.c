@@ -6,6 +6,7 @@
 
 #include "../../src/base/sized.h"
 #include "../../src/breccia_backend.h"
+#include "../../src/breccia_buffer.h"
 #include "../kit/ios.h"
 #include "../kit/scenario.h"
 #include "../kit/suite.h"
@@ -24,11 +25,14 @@ static const struct {
     size_t size, end, at;
 } layouts[] = {
     NO_TAIL(brc_buf, reserved),        NO_TAIL(brc_error, message),
-    NO_TAIL(brc_open_opts, reserved), NO_TAIL(brc_stats, delta_depth),
+    NO_TAIL(brc_open_opts, prototype), NO_TAIL(brc_stats, delta_depth),
     NO_TAIL(brc_commit_opts, conflicts), NO_TAIL(brc_diff_opts, sel),
     NO_TAIL(brc_array_spec, compressors_json), NO_TAIL(brc_sel, step),
     NO_TAIL(brc_array_stats_opts, field),
-    NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, out),
+    NO_TAIL(brc_buffer, stream),       NO_TAIL(brc_io, stats),
+    NO_TAIL(brc_buffer_stats, spilled), NO_TAIL(brc_tensor_info, prototype),
+    NO_TAIL(brc_tensor_opts, stats),   NO_TAIL(brc_block, own),
+    NO_TAIL(brc_rows, stream),         NO_TAIL(brc_buffer_prototype, staging),
     NO_TAIL(brc_at, step),
     NO_TAIL(brc_key_range, end),       NO_TAIL(brc_key_info, etag),
     NO_TAIL(brc_xfer_opts, reserved),    NO_TAIL(brc_box, count),
@@ -223,7 +227,7 @@ static int give_buffer(longer *x)
     brc_array *a = scenario_array_at(&t, t.session, "/a");
     x->buffer.data = got;
     x->buffer.len = sizeof(got);
-    brc_io io = { sizeof(io), a, NULL, &x->buffer, NULL, NULL };
+    brc_io io = { .size = sizeof(io), .array = a, .buffer = &x->buffer };
     int rc = brc_read(&io, 1, &t.err);
     ck_assert(rc != BRC_OK || got[7] == 7);
     brc_array_free(a);
@@ -258,7 +262,7 @@ static const struct {
     { "spec", give_spec, sizeof(brc_array_spec), 0, 0 },
     { "stats", give_stats, sizeof(brc_stats), offsetof(brc_stats, objects), 1 },
     { "sel", give_sel, sizeof(brc_sel), 0, 1 },
-    { "buffer", give_buffer, sizeof(brc_buffer), 0, 0 },
+    { "buffer", give_buffer, sizeof(brc_buffer), offsetof(brc_buffer, device_id), 0 },
     { "at", give_at, sizeof(brc_at), 0, 0 },
 };
 

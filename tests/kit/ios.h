@@ -6,14 +6,15 @@
 
 #define PACKED(memory, bytes) \
     &(brc_buffer){ .size = sizeof(brc_buffer), .data = (memory), .len = (bytes) }
-#define IO_OF(array, sel, memory, bytes) { sizeof(brc_io), array, sel, PACKED(memory, bytes), NULL, NULL }
+#define IO_OF(array_, sel_, memory, bytes) \
+    { .size = sizeof(brc_io), .array = (array_), .sel = (sel_), .buffer = PACKED(memory, bytes) }
 
 /* The same with a buffer of the caller's, for items that are made in a loop. */
 static inline brc_io io_in(brc_buffer *room, brc_array *array, const brc_sel *sel, void *memory,
                            size_t bytes)
 {
     *room = (brc_buffer){ .size = sizeof(*room), .data = memory, .len = bytes };
-    return (brc_io){ sizeof(brc_io), array, sel, room, NULL, NULL };
+    return (brc_io){ .size = sizeof(brc_io), .array = array, .sel = sel, .buffer = room };
 }
 
 /* Selects the whole array. */

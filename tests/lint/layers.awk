@@ -22,7 +22,7 @@ BEGIN {
     home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c cli/pager.c"
     home["seccomp.h"] = "src/convert/lib/"
     home["zfp.h"] = "codecs/zfp.c"
-    home["dlfcn.h"] = "src/base/library.c src/codec/registry.c src/convert/hdf5/hdf5_lib.c"
+    home["dlfcn.h"] = "src/base/library.c src/codec/plugin_file.c src/convert/hdf5/hdf5_lib.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

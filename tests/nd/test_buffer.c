@@ -94,7 +94,7 @@ TEST(packed_memory_is_filled)
     ck_assert_int_eq(brc_memory_fits(&b, 2, many, 4, BRC_MEMORY_IN, NULL), BRC_ELIMIT);
 }
 
-TEST(memory_elsewhere_is_refused)
+TEST(memory_is_checked_wherever_it_is)
 {
     static uint8_t memory[64];
     brc_error err = BRC_ERROR_INIT;
@@ -104,7 +104,8 @@ TEST(memory_elsewhere_is_refused)
     ck_assert_int_eq(brc_memory_of(&m, &b, BRC_MEMORY_OUT, &err), BRC_OK);
     ck_assert(m.origin == memory + 8 && m.len == 56);
     b.device = 2;
-    ck_assert_int_eq(brc_memory_of(&m, &b, BRC_MEMORY_IN, &err), BRC_EUNSUPPORTED);
+    ck_assert_int_eq(brc_memory_of(&m, &b, BRC_MEMORY_IN, &err), BRC_OK);
+    ck_assert(m.device == 2 && m.offset == 8);
     b = good;
     b.flags = BRC_BUFFER_READONLY;
     ck_assert_int_eq(brc_memory_of(&m, &b, BRC_MEMORY_IN, &err), BRC_OK);
@@ -137,7 +138,7 @@ TEST(reads_and_writes_of_a_reversed_view)
     memset(memory, 0x55, sizeof(memory));
     brc_buffer b = { .size = sizeof(b), .data = memory, .len = sizeof(memory), .offset = 6,
                      .strides = strides };
-    brc_io io = { sizeof(io), a, NULL, &b, NULL, NULL };
+    brc_io io = { .size = sizeof(io), .array = a, .buffer = &b };
     OK(&t, brc_read(&io, 1, &t.err));
     for (int i = 0; i < 40; i++) {
         const int row = i / 5, in = i % 5;

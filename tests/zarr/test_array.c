@@ -140,7 +140,7 @@ static void trial_strided(trial *x, const brc_sel *sel)
     ck_assert_ptr_nonnull(expected);
     memcpy(expected, memory, len);
     brc_buffer buffer = BRC_BUFFER_INIT;
-    brc_io io = { sizeof(io), x->a, sel, &buffer, NULL, NULL };
+    brc_io io = { .size = sizeof(io), .array = x->a, .sel = sel, .buffer = &buffer };
     buffer.data = memory;
     buffer.len = len;
     buffer.offset = (size_t)(origin - memory);

@@ -217,7 +217,7 @@ static int write_first(const char *text, int32_t value)
     OK(&first, brc_sel_parse(&sel, a, text, &first.err));
     buffer.data = values;
     buffer.len = (size_t)brc_sel_count(&sel) * sizeof(*values);
-    brc_io io = {sizeof(io), a, &sel, &buffer, NULL, NULL};
+    brc_io io = {.size = sizeof(io), .array = a, .sel = &sel, .buffer = &buffer};
     int rc = brc_write(&io, 1, &first.err);
     brc_array_free(a);
     return rc;
@@ -437,7 +437,7 @@ TEST(the_first_of_two_equal_chunks_becomes_another)
     buffer.len = sizeof(values);
     for (int i = 0; i < 2; i++) {
         OK(&first, brc_sel_parse(&sel[i], b, i == 0 ? "[0:128]" : "[256:384]", &first.err));
-        io[i] = (brc_io){sizeof(brc_io), b, &sel[i], &buffer, NULL, NULL};
+        io[i] = (brc_io){.size = sizeof(brc_io), .array = b, .sel = &sel[i], .buffer = &buffer};
     }
     open_hasty();
     hook_encode(a_part_of_the_first, NULL, 1);
@@ -489,7 +489,8 @@ TEST(regions_that_meet_in_a_chunk)
         OK(&first, brc_sel_parse(&sel[i], a, i == 0 ? "[0:64]" : "[0:128]", &first.err));
         buffer[i].data = values[i];
         buffer[i].len = i == 0 ? 256 : 512;
-        io[i] = (brc_io){sizeof(brc_io), a, &sel[i], &buffer[i], NULL, NULL};
+        io[i] = (brc_io){.size = sizeof(brc_io), .array = a, .sel = &sel[i],
+                         .buffer = &buffer[i]};
     }
     hook_decode(act, NULL, 1);
     OK(&first, brc_write(io, 2, &first.err));

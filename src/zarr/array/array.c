@@ -253,6 +253,7 @@ void brc_array_release(brc_array *a)
     brc_meta_dispose(&a->meta);
     free(a->backend);
     free(a->full);
+    free(a->prototype);
     free(a->path);
 }
 

@@ -25,6 +25,7 @@ struct brc_array {
     brc_array_info info;
     uint64_t version, changes; /* when entry and row were read                    */
     int is_read;
+    char *prototype;   /* the buffer prototype of tensors that are read; NULL: the repository's */
     /* For an array that stays as it was at one moment: brc_array_freeze(). */
     int is_frozen;
     int is_held;                    /* nobody writes into its rows: brc_array_freeze_held()     */
@@ -133,7 +134,11 @@ static inline const brc_at *brc_io_positions(const brc_io *io)
 }
 static inline brc_buf *brc_io_out(const brc_io *io)
 {
-    return io->size >= sizeof(*io) ? io->out : NULL;
+    return io->size >= offsetof(brc_io, stats) ? io->out : NULL;
+}
+static inline brc_buffer_stats *brc_io_stats(const brc_io *io)
+{
+    return io->size >= sizeof(*io) ? io->stats : NULL;
 }
 /* Fails with BRC_EINVAL unless n items describe arrays of one repository and memory for them. */
 BRC_MUST_USE int brc_io_check(const brc_io *io, size_t n, int writes, brc_error *err);

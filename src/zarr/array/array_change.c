@@ -580,7 +580,8 @@ static int append_look(append_call *c, brc_error *err)
     c->sel.count[c->axis] = c->count;
     for (int i = 0; i < ndim; i++)
         c->keep[i] = i == c->axis ? before : UINT64_MAX;
-    const brc_io io = {sizeof(io), a, &c->sel, &c->buffer, NULL, NULL};
+    const brc_io io = {
+        .size = sizeof(io), .array = a, .sel = &c->sel, .buffer = &c->buffer};
     memset(&c->rw, 0, sizeof(c->rw));
     BRC_TRY(brc_region_write_of(&c->rw, &io, c->shape, err));
     c->rw.keep = differs ? c->keep : NULL;

@@ -7,12 +7,21 @@
 #include "../../base/sized.h"
 #include "../../nd/shape.h"
 #include "chunk_cursor.h"
+#include "device.h"
 #include "region.h"
 
 /* ==== array read ================================ */
 
 /* Reads regions: chunks are looked up in batches, fetched in the order in which they are stored,
  * and decoded into place by the read flow. */
+
+/* Memory of a region that the processor does not reach. */
+typedef struct region_device {
+    brc_device device;
+    brc_staging *staging; /* chunks go there by it; NULL: by `held`             */
+    uint8_t *held;        /* positions: all elements on the way there           */
+    int64_t strides[BRC_MAX_NDIM]; /* then those of the memory                  */
+} region_device;
 
 /* A region to read. */
 typedef struct region_read {
@@ -24,6 +33,8 @@ typedef struct region_read {
     uint64_t next;  /* the first chunk of the region that has not been looked up */
     brc_oid *ids;   /* of all its chunks; NULL: looked up batch by batch        */
     uint64_t seen, told; /* chunks that were met, and bytes reported to progress */
+    struct region_device *there; /* the memory is a device's; NULL: the host's  */
+    brc_buffer_stats *stats; /* NULL: nothing is counted                       */
     size_t also; /* the number of following regions that meet the same chunks, and get their part of
                   * each as soon as it is decoded */
 } region_read;
@@ -37,17 +48,31 @@ typedef struct region_reader {
     size_t room; /* the number of chunks that fit                             */
 } region_reader;
 
+/* Tells whether chunks go to a device one by one. */
+static int goes_by_staging(const region_read *rd)
+{
+    return rd->there != NULL && rd->there->staging != NULL;
+}
+
 /* Fills an absent chunk's part in this region and in those that are read with it. */
-static void read_absent(region_read *rd, uint64_t number)
+static int read_absent(region_read *rd, uint64_t number, brc_error *err)
 {
     brc_region_part part;
     const uint8_t *fill = brc_meta_is_variable(&rd->a->meta) ? (const uint8_t *)&rd->fill
                                                             : rd->fill.data;
     for (const region_read *end = rd + rd->also; rd <= end; rd++) {
         brc_region_part_of(&part, rd->a, &rd->r, number);
-        brc_region_fill(rd->a, &rd->r, &part, rd->dst, fill);
+        if (goes_by_staging(rd))
+            BRC_TRY(brc_device_fill(&rd->there->device, rd->a->meta.ndim, part.overlap.count,
+                                    brc_array_unit(rd->a), part.in_memory, rd->r.strides, fill,
+                                    err));
+        else
+            brc_region_fill(rd->a, &rd->r, &part, rd->dst, fill);
+        if (rd->stats != NULL)
+            brc_count(&rd->stats->filled, 1);
         rd->seen++;
     }
+    return BRC_OK;
 }
 
 /* ---- listing chunks -------------------------------- */
@@ -79,7 +104,7 @@ static int meets_same_chunks(const region_read *x, const region_read *y)
 {
     const size_t len = (size_t)x->a->meta.ndim * sizeof(x->r.first[0]);
     return x->a == y->a && !brc_meta_is_variable(&x->a->meta) && x->r.places == NULL &&
-           y->r.places == NULL &&
+           y->r.places == NULL && x->there == NULL && y->there == NULL &&
            memcmp(x->r.first, y->r.first, len) == 0 && memcmp(x->r.chunks, y->r.chunks, len) == 0;
 }
 
@@ -93,9 +118,9 @@ static void join_regions(region_read *reads, size_t n)
             reads[i].also++;
 }
 
-/* Looks up all chunks before the first batch, because uncommitted chunks may be written between two
- * batches. Chunks of a map cannot change, and what the first batch lists is looked up in this
- * transaction anyway. */
+/* Looks up all chunks before the first batch, because uncommitted chunks may be written between
+ * two batches. Chunks of a map cannot change, and what the first batch lists is looked up in
+ * this transaction anyway. */
 static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
 {
     enum { AT_ONCE = 4096 };
@@ -137,7 +162,7 @@ static int list_region(region_reader *reader, region_read *rd, brc_read_item *it
     rd->next += asked;
     for (size_t i = 0; i < asked; i++) {
         if (brc_oid_is_zero(&ids[i])) {
-            read_absent(rd, first + i);
+            BRC_TRY(read_absent(rd, first + i, err));
             continue;
         }
         items[*n].object.id = ids[i];
@@ -184,8 +209,10 @@ static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
     region_read *rd = item->owner;
     brc_region_part_of(&part, rd->a, &rd->r, item->number);
     BRC_TRY(brc_chunk_item(item, rd->a, part.index, err));
-    if (rd->r.in_one_piece && part.full && rd->also == 0)
+    if (rd->r.in_one_piece && part.full && rd->also == 0 && !goes_by_staging(rd))
         item->direct = rd->dst + part.in_memory;
+    if (rd->stats != NULL && item->direct != NULL)
+        brc_count(&rd->stats->direct, 1);
     return BRC_OK;
 }
 
@@ -207,6 +234,15 @@ static int place_variable(const region_read *rd, const brc_region_part *part, ui
     return rc == BRC_EINVAL ? brc_fail(err, BRC_ECORRUPT, "its elements are damaged") : rc;
 }
 
+/* Copies the selected elements of a chunk, which is in the host's memory, to the device. */
+static int put_there(const region_read *rd, const brc_region_part *part, const uint8_t *data,
+                     brc_error *err)
+{
+    return brc_device_put(&rd->there->device, rd->a->meta.ndim, part->overlap.count,
+                          brc_array_unit(rd->a), part->in_memory, rd->r.strides,
+                          data + part->in_chunk, part->strides, err);
+}
+
 static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                         brc_error *err)
 {
@@ -217,6 +253,12 @@ static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc
     brc_region_part_of(&part, rd->a, &rd->r, item->number);
     if (brc_meta_is_variable(&rd->a->meta))
         return place_variable(rd, &part, item->number, (brc_span){data, item->len}, err);
+    if (goes_by_staging(rd)) { /* `data` changes once this returns */
+        BRC_TRY(put_there(rd, &part, data, err));
+        return brc_device_wait(&rd->there->device, err);
+    }
+    if (rd->stats != NULL)
+        brc_count(&rd->stats->moved, rd->also + 1);
     brc_region_take(rd->a, &rd->r, &part, rd->dst, data);
     for (size_t i = 1; i <= rd->also; i++) {
         brc_region_part_of(&part, rd[i].a, &rd[i].r, item->number);
@@ -238,8 +280,8 @@ static void grow_box(const region_read *rd, const brc_region_part *part, int fre
     }
 }
 
-/* Returns the smallest box around the selected elements. The chunk may be stored as that of another
- * array with another shape. Steps may skip the whole chunk. */
+/* Returns the smallest box around the selected elements. The chunk may be stored as that of
+ * another array with another shape. Steps may skip the whole chunk. */
 static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
 {
     (void)ctx;
@@ -256,6 +298,30 @@ static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
     }
     for (int i = 0; i < ndim; i++)
         out->count[i] = past[i] - out->start[i];
+    return 1;
+}
+
+/* Decodes a chunk for a device into staging memory, and copies from there. */
+static int reader_take(void *ctx, brc_read_item *item, brc_span stored, brc_scratch *scratch,
+                       brc_error *err)
+{
+    const region_read *rd = item->owner;
+    brc_region_part part;
+    brc_box box = BRC_BOX_INIT;
+    brc_stage *stage;
+    uint8_t *memory;
+    if (!goes_by_staging(rd))
+        return 0;
+    BRC_TRY(brc_staging_take(rd->there->staging, item->len, &stage, &memory, err));
+    brc_buf chunk = BRC_FIXED_BUF(memory, item->len);
+    BRC_TRY(brc_chain_decode(item->chain, scratch, stored,
+                             reader_box(ctx, item, &box) ? &box : NULL, &chunk, err));
+    if (chunk.len != item->len)
+        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", chunk.len,
+                        item->len);
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
+    BRC_TRY(put_there(rd, &part, memory, err));
+    BRC_TRY(brc_staging_give(rd->there->staging, stage, err));
     return 1;
 }
 
@@ -286,6 +352,8 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
     for (size_t i = 0; i < n; i++) {
         reads[i].fill = (brc_span){reads[i].a->meta.fill.data, reads[i].a->meta.fill.len};
         bytes += brc_region_bytes(reads[i].a, &reads[i].r);
+        if (goes_by_staging(&reads[i]))
+            ops.take = reader_take;
     }
     join_regions(reads, n);
     for (size_t i = 0; i < n; i += reads[i].also + 1)
@@ -359,13 +427,43 @@ done:
 
 /* ---- the public functions -------------------------------- */
 
+/* Copies positions that were read into host memory to the device. */
+static int put_held(const region_read *rd, brc_error *err)
+{
+    const region_device *there = rd->there;
+    BRC_TRY(brc_device_put(&there->device, rd->r.axes, rd->r.sel.count, brc_array_unit(rd->a), 0,
+                           there->strides, there->held, rd->r.strides, err));
+    return brc_device_wait(&there->device, err);
+}
+
+/* Prepares a read into memory that the processor does not reach: chunks go there by staging
+ * memory, and positions by host memory for all of them. */
+static int open_device_read(region_read *rd, const brc_memory *memory, brc_error *err)
+{
+    const breccia *repo = rd->a->session->repo;
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(region_device), err));
+    region_device *there = rd->there = p;
+    BRC_TRY(brc_device_of(&there->device, rd->a, memory, rd->stats, err));
+    if (rd->r.places == NULL)
+        return brc_staging_new(&there->staging, &there->device, repo->registry,
+                               repo->pipe.nworkers, err);
+    BRC_TRY(brc_new_array(&p, (size_t)brc_sel_count(&rd->r.sel), brc_array_unit(rd->a), err));
+    rd->dst = there->held = p;
+    memcpy(there->strides, rd->r.strides, sizeof(there->strides));
+    brc_strides_packed(rd->r.axes, rd->r.sel.count, brc_array_unit(rd->a), rd->r.strides);
+    return BRC_OK;
+}
+
 static int open_read(region_read *rd, const brc_io *io, brc_error *err)
 {
     brc_array *a = io->array;
     brc_memory memory;
     rd->a = a;
+    rd->stats = brc_io_stats(io);
     BRC_TRY(brc_region_of_io(&rd->r, &memory, io, NULL, BRC_MEMORY_OUT, err));
     rd->dst = memory.origin;
+    BRC_TRY(brc_stats_check(rd->stats, err));
     if (brc_meta_is_variable(&a->meta))
         return brc_fail(err, BRC_EINVAL,
                         "%s has elements of variable length: read them to the end of a brc_buf "
@@ -375,18 +473,41 @@ static int open_read(region_read *rd, const brc_io *io, brc_error *err)
                              BRC_MEMORY_OUT, err);
     if (rc < 0)
         brc_context(err, "%s", a->path);
+    else if (!brc_device_is_host(a->session->repo->registry, memory.device))
+        rc = open_device_read(rd, &memory, err);
+    return rc;
+}
+
+/* Returns `rc`, or the error of the copies to devices. */
+static int end_device_reads(region_read *reads, size_t n, int rc, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        region_device *there = reads[i].there;
+        if (there == NULL)
+            continue;
+        if (rc == BRC_OK && there->held != NULL)
+            rc = put_held(&reads[i], err);
+        rc = brc_staging_end(there->staging, rc, err);
+        free(there->held);
+        free(there);
+        reads[i].there = NULL;
+        reads[i].dst = NULL;
+    }
     return rc;
 }
 
 /* Reads n regions, all of them into memory of the caller. */
 static int read_ios(region_read *reads, const brc_io *io, size_t n, brc_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        BRC_TRY(open_read(&reads[i], brc_io_at(io, i), err));
-    BRC_TRY(read_regions(reads, n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = open_read(&reads[i], brc_io_at(io, i), err);
+    if (rc == BRC_OK)
+        rc = read_regions(reads, n, err);
+    BRC_TRY(end_device_reads(reads, n, rc, err));
     for (size_t i = 0; i < n; i++) {
         const brc_io *one = brc_io_at(io, i);
-        if (one->buffer->strides == NULL)
+        if (one->buffer->strides == NULL && reads[i].dst != NULL)
             brc_dtype_native(one->array->meta.type, reads[i].dst,
                              one->buffer->len - one->buffer->offset);
     }
@@ -434,7 +555,7 @@ static int read_appended(const brc_io *io, brc_error *err)
 
 int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
 {
-    const brc_io io = {sizeof(io), a, sel, NULL, NULL, out};
+    const brc_io io = {.size = sizeof(io), .array = a, .sel = sel, .out = out};
     return brc_read(&io, 1, err);
 }
 
@@ -497,6 +618,6 @@ done:
 int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err)
 {
     brc_buffer buffer = {.size = sizeof(buffer), .data = dst, .len = len};
-    const brc_io io = {sizeof(io), a, sel, &buffer, NULL, NULL};
+    const brc_io io = {.size = sizeof(io), .array = a, .sel = sel, .buffer = &buffer};
     return brc_read(&io, 1, err);
 }

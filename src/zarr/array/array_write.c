@@ -8,6 +8,7 @@
 #include "../../nd/shape.h"
 #include "../../store/change.h"
 #include "../../work/bulk_write.h"
+#include "device.h"
 #include "region.h"
 #include "old_chunks.h"
 
@@ -229,6 +230,31 @@ int brc_array_change_run(brc_array_change *c, brc_error *err)
 
 /* ---- describing a write -------------------------------- */
 
+/* Chunks are gathered from a device one by one; positions are all fetched first. */
+static int describe_device(brc_region_write *rw, const brc_memory *m, brc_error *err)
+{
+    brc_region *r = &rw->r;
+    const size_t item = brc_array_unit(rw->a);
+    int64_t packed[BRC_MAX_NDIM];
+    void *p;
+    rw->src = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_device), err));
+    rw->device = p;
+    BRC_TRY(brc_device_of(rw->device, rw->a, m, rw->stats, err));
+    if (r->places == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, (size_t)brc_sel_count(&r->sel), item, err));
+    rw->held = p;
+    brc_strides_packed(r->axes, r->sel.count, item, packed);
+    BRC_TRY(brc_device_get(rw->device, r->axes, r->sel.count, item, 0, r->strides, rw->held,
+                           packed, err));
+    memcpy(r->strides, packed, sizeof(packed));
+    rw->src = rw->held;
+    free(rw->device);
+    rw->device = NULL;
+    return BRC_OK;
+}
+
 static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memory *m,
                           brc_error *err)
 {
@@ -238,13 +264,18 @@ static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memo
     if (rc < 0)
         brc_context(err, "%s", a->path);
     rw->src = m->origin;
-    return rc;
+    return rc < 0 || brc_device_is_host(a->session->repo->registry, m->device)
+               ? rc
+               : describe_device(rw, m, err);
 }
 
 /* Describes packed elements; with zero strides (a fill) there is one. */
 static int describe_variable(brc_region_write *rw, const brc_memory *m, brc_error *err)
 {
     const brc_array *a = rw->a;
+    if (!brc_device_is_host(a->session->repo->registry, m->device))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s: elements of variable length come from host memory alone", a->path);
     for (int i = 0; m->strides != NULL && i < rw->r.axes; i++)
         if (m->strides[i] != 0)
             return brc_fail(err, BRC_EINVAL, "%s: elements of variable length have no strides",
@@ -263,10 +294,21 @@ int brc_region_write_of(brc_region_write *rw, const brc_io *io, const uint64_t *
 {
     brc_array *a = rw->a = io->array;
     brc_memory m;
+    rw->stats = brc_io_stats(io);
+    BRC_TRY(brc_stats_check(rw->stats, err));
     BRC_TRY(brc_array_can_write(a, err));
     BRC_TRY(brc_region_of_io(&rw->r, &m, io, shape, BRC_MEMORY_IN, err));
     return brc_meta_is_variable(&a->meta) ? describe_variable(rw, &m, err)
                                           : describe_fixed(rw, io, &m, err);
+}
+
+static void end_write(brc_region_write *rw)
+{
+    brc_region_end(&rw->r);
+    free(rw->held);
+    free(rw->device);
+    rw->held = NULL;
+    rw->device = NULL;
 }
 
 uint64_t brc_chunks_memory(const brc_array *a, uint64_t chunks)
@@ -380,9 +422,17 @@ static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
 
 /* ---- on the pool -------------------------------- */
 
-static void put_selected(const brc_region_write *rw, const brc_region_part *part, void *chunk)
+static int put_selected(const brc_region_write *rw, const brc_region_part *part, void *chunk,
+                        brc_error *err)
 {
+    if (rw->device != NULL)
+        return brc_device_get(rw->device, rw->a->meta.ndim, part->overlap.count,
+                              brc_array_unit(rw->a), part->in_memory, rw->r.strides,
+                              (uint8_t *)chunk + part->in_chunk, part->strides, err);
     brc_region_put(rw->a, &rw->r, part, rw->table != NULL ? rw->table : rw->src, chunk);
+    if (rw->stats != NULL)
+        brc_count(&rw->stats->moved, 1);
+    return BRC_OK;
 }
 
 void brc_fill_past(const brc_array *a, const uint64_t *index, const uint64_t *keep, void *elements,
@@ -411,8 +461,10 @@ static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
     const size_t unit = m->type->item_size;
     item->len = (size_t)part->elements * unit;
     int normalizes = brc_dtype_normalize(m->type, NULL, 0);
-    if (part->full && rw->r.in_one_piece && !normalizes) {
+    if (part->full && rw->r.in_one_piece && !normalizes && rw->device == NULL) {
         item->data = rw->src + part->in_memory;
+        if (rw->stats != NULL)
+            brc_count(&rw->stats->direct, 1);
         return BRC_OK;
     }
     BRC_TRY(brc_buf_reserve(&item->own, item->len, err));
@@ -426,7 +478,7 @@ static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
         brc_fill_run(item->own.data, part->elements, unit, m->fill.data);
     }
     item->own.len = item->len;
-    put_selected(rw, part, item->own.data);
+    BRC_TRY(put_selected(rw, part, item->own.data, err));
     if (normalizes) /* bits without a value must not make equal chunks differ */
         brc_dtype_normalize(m->type, item->own.data, (size_t)part->elements);
     item->data = item->own.data;
@@ -441,8 +493,9 @@ static int gather_variable(const brc_region_write *rw, const brc_region_part *pa
     BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
     if (rw->keep != NULL)
         brc_fill_past(rw->a, item->index, rw->keep, table, sizeof(brc_span), &fill);
-    put_selected(rw, part, table);
-    int rc = brc_gather_elements(item, table, &rw->a->meta, scratch, err);
+    int rc = put_selected(rw, part, table, err);
+    if (rc == BRC_OK)
+        rc = brc_gather_elements(item, table, &rw->a->meta, scratch, err);
     free(table);
     return rc;
 }
@@ -583,7 +636,7 @@ static void end_writes(write_call *c)
 {
     brc_regions_end(&c->writer);
     for (size_t i = 0; i < c->n; i++)
-        brc_region_end(&c->writes[i].r);
+        end_write(&c->writes[i]);
 }
 
 static uint64_t bytes_of_writes(const write_call *c)
@@ -686,7 +739,7 @@ int brc_write(const brc_io *io, size_t n, brc_error *err)
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)
 {
     brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)src, .len = len};
-    const brc_io io = {sizeof(io), a, sel, &buffer, NULL, NULL};
+    const brc_io io = {.size = sizeof(io), .array = a, .sel = sel, .buffer = &buffer};
     return brc_write(&io, 1, err);
 }
 
@@ -698,6 +751,6 @@ int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_er
         len = 4 + (size_t)brc_get_u32le(element);
     brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)element, .len = len,
                          .strides = still};
-    const brc_io io = {sizeof(io), a, sel, &buffer, NULL, NULL};
+    const brc_io io = {.size = sizeof(io), .array = a, .sel = sel, .buffer = &buffer};
     return brc_write(&io, 1, err);
 }

@@ -70,6 +70,9 @@ typedef struct brc_region_write {
     brc_region r;
     const uint8_t *src; /* elements of a fixed size, with the region's strides              */
     brc_span packed;    /* of variable length: packed; with zero strides one for all        */
+    struct brc_device *device; /* that has the memory, if the processor does not reach it: src is then NULL */
+    uint8_t *held;      /* positions in such memory: their elements, packed                 */
+    brc_buffer_stats *stats; /* NULL: nothing is counted                                      */
     const uint64_t *keep; /* NULL, or: elements of chunks past it, along any axis, are cleared */
     /* private */
     void *table;                /* of variable length: their spans, while chunks of it are written */

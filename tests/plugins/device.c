@@ -1,0 +1,194 @@
+/*
+ * Plug-in: a device that is none. The pages of its memory fault in every hand but its own, so that
+ * code of the host that touches them is found. It has room for as many bytes as a test says; when
+ * that is full, it spills to the host's memory if it may.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../src/breccia_buffer.h"
+
+#define DEVICE 12 /* DLPack's number for devices that have none of their own */
+
+/* Counters that tests look at, and switches. */
+BRC_API extern unsigned long device_from_host, device_to_host, device_fills, device_live,
+    device_opened, device_closed, device_destroyed, device_room, device_fails_after;
+unsigned long device_from_host, device_to_host, device_fills, device_live;
+unsigned long device_opened, device_closed, device_destroyed;
+unsigned long device_room; /* bytes that fit; 0: all              */
+unsigned long device_fails_after; /* copies until one fails; 0: none does */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long held; /* bytes */
+
+static size_t whole_pages(size_t len)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return len == 0 ? page : (len + page - 1) / page * page;
+}
+
+static int device_open(void *ctx, void **state, brc_error *err)
+{
+    (void)ctx;
+    (void)err;
+    *state = NULL;
+    device_opened++;
+    return BRC_OK;
+}
+
+static void device_close(void *ctx, void *state)
+{
+    (void)ctx;
+    (void)state;
+    device_closed++;
+}
+
+static int device_spill(size_t len, uint32_t flags, brc_block *out, brc_error *err)
+{
+    if (!(flags & BRC_ALLOC_SPILL))
+        return brc_fail(err, BRC_ENOMEM, "the device has no room for %zu bytes", len);
+    out->data = aligned_alloc(64, (len + 64) / 64 * 64);
+    if (out->data == NULL)
+        return brc_fail(err, BRC_ENOMEM, "the host has no room for %zu bytes either", len);
+    out->len = len;
+    out->device = BRC_MEMORY_HOST;
+    out->flags = BRC_BLOCK_HOST | BRC_BLOCK_NEW | BRC_BLOCK_SPILLED;
+    return BRC_OK;
+}
+
+static int device_alloc(void *ctx, void *state, size_t len, uint32_t flags, void *stream,
+                        brc_block *out, brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    (void)stream;
+    const size_t size = whole_pages(len);
+    pthread_mutex_lock(&lock);
+    const int is_full = device_room > 0 && held + size > device_room;
+    if (!is_full)
+        held += size;
+    pthread_mutex_unlock(&lock);
+    if (is_full)
+        return device_spill(len, flags, out, err);
+    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return brc_fail(err, BRC_ENOMEM, "the device has no room for %zu bytes", len);
+    __atomic_fetch_add(&device_live, 1, __ATOMIC_RELAXED);
+    out->data = p;
+    out->len = len;
+    out->flags = BRC_BLOCK_NEW;
+    return BRC_OK;
+}
+
+static void device_free(void *ctx, void *state, const brc_block *block)
+{
+    (void)ctx;
+    (void)state;
+    if (block->flags & BRC_BLOCK_SPILLED) {
+        free(block->data);
+        return;
+    }
+    munmap(block->data, whole_pages(block->len));
+    pthread_mutex_lock(&lock);
+    held -= whole_pages(block->len);
+    pthread_mutex_unlock(&lock);
+    __atomic_fetch_sub(&device_live, 1, __ATOMIC_RELAXED);
+}
+
+/* Opens the pages around some bytes, as long as the lock is held. */
+static int pages_around(const uint8_t *at, size_t len, int prot)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = (uintptr_t)at / page * page;
+    const uintptr_t to = ((uintptr_t)at + len + page - 1) / page * page;
+    return mprotect((void *)from, to - from, prot);
+}
+
+static int copy_rows(const brc_block *block, const brc_rows *rows, int to_device, brc_error *err)
+{
+    uint8_t *at = (uint8_t *)block->data + rows->at;
+    const size_t span = (rows->rows - 1) * rows->pitch + rows->width;
+    if (rows->size < sizeof(*rows) || rows->width == 0 || rows->rows == 0 ||
+        rows->at > block->len || span > block->len - rows->at)
+        return brc_fail(err, BRC_EINTERNAL, "rows leave the device's memory");
+    pthread_mutex_lock(&lock);
+    if (device_fails_after > 0 && --device_fails_after == 0) {
+        pthread_mutex_unlock(&lock);
+        return brc_fail(err, BRC_EIO, "the device has lost its power");
+    }
+    if (pages_around(at, span, PROT_READ | PROT_WRITE) != 0) {
+        pthread_mutex_unlock(&lock);
+        return brc_fail(err, BRC_EIO, "the device's memory cannot be reached");
+    }
+    for (size_t i = 0; i < rows->rows; i++) {
+        uint8_t *there = at + i * rows->pitch, *here = rows->host + i * rows->host_pitch;
+        memcpy(to_device ? there : here, to_device ? here : there, rows->width);
+    }
+    (void)pages_around(at, span, PROT_NONE);
+    *(to_device ? &device_from_host : &device_to_host) += 1;
+    pthread_mutex_unlock(&lock);
+    return BRC_OK;
+}
+
+static int device_put(void *ctx, void *state, const brc_block *to, const brc_rows *rows,
+                      brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    return copy_rows(to, rows, 1, err);
+}
+
+static int device_get(void *ctx, void *state, const brc_block *from, const brc_rows *rows,
+                      brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    return copy_rows(from, rows, 0, err);
+}
+
+static int device_fill(void *ctx, void *state, const brc_block *to, size_t at, size_t count,
+                       const void *element, size_t item, void *stream, brc_error *err)
+{
+    uint8_t *first = (uint8_t *)to->data + at;
+    (void)ctx;
+    (void)state;
+    (void)stream;
+    if (item > 4) /* as of devices that have no means for it */
+        return BRC_FILL_OTHERWISE;
+    if (at > to->len || count * item > to->len - at)
+        return brc_fail(err, BRC_EINTERNAL, "a fill leaves the device's memory");
+    pthread_mutex_lock(&lock);
+    (void)pages_around(first, count * item, PROT_READ | PROT_WRITE);
+    for (size_t i = 0; i < count; i++)
+        memcpy(first + i * item, element, item);
+    (void)pages_around(first, count * item, PROT_NONE);
+    device_fills++;
+    pthread_mutex_unlock(&lock);
+    return BRC_OK;
+}
+
+static void device_destroy(void *ctx)
+{
+    (void)ctx;
+    device_destroyed++;
+}
+
+int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
+{
+    const brc_buffer_prototype device = {.size = sizeof(device),
+                                         .name = "org.example.device",
+                                         .device = DEVICE,
+                                         .open = device_open,
+                                         .close = device_close,
+                                         .alloc = device_alloc,
+                                         .free = device_free,
+                                         .from_host = device_put,
+                                         .to_host = device_get,
+                                         .fill = device_fill,
+                                         .destroy = device_destroy};
+    int rc = BRC_PLUGIN_CHECK(abi, err);
+    return rc < 0 ? rc : brc_registry_add_prototype(reg, &device, err);
+}
