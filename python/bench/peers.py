@@ -259,7 +259,8 @@ class Bench:
                 blocks.setdefault(row.block, []).append(row)
             for block in blocks.values():
                 self.run_block(block, results["rows"])
-                results["groups"][key] = {"title": title, "date": results["about"]["date"]}
+                results["groups"][key] = {"title": title, **{name: results["about"][name]
+                                                             for name in ("date", "commit", "size", "rounds")}}
                 with open(self.options.out + ".new", "w") as file:
                     json.dump(results, file, indent=1)
                 os.replace(self.options.out + ".new", self.options.out)

@@ -215,7 +215,8 @@ def page(results: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     lines = [TEXT.format(**{**about, "commit": about["commit"] or "unknown"}, lost="\n".join(said), libraries=versions)]
     for group, rows in groups(results):
-        lines += [f"## {group['title']}", "", f"Measured on {group['date']}.", ""]
+        lines += [f"## {group['title']}", "", f"Measured on {group['date']} at commit {group['commit'] or 'unknown'}, "
+                  f"{group['rounds']} rounds, {group['size']} MiB.", ""]
         kinds = {"wall": "time", "synced": "time until all is on the disk", "bytes": "bytes"}
         for what in kinds:
             some = [row for row in rows if what in measures(row)]

@@ -89,7 +89,8 @@ def results():
     }
     about = {"date": "2026-01-02", "processor": "P", "cores": 2, "memory": 8, "kernel": "K", "file system": "ext4",
              "Python": "3", "versions": {"zarr": "3.1"}, "threads": 2, "size": 128, "rounds": 3, "commit": "abc"}
-    groups = {key: {"title": key.title(), "date": "2026-01-02"} for key in ("ten", "whole", "history")}
+    groups = {key: {"title": key.title(), "date": "2026-01-02", "commit": key, "rounds": 3, "size": 8}
+              for key in ("ten", "whole", "history")}
     return {"rows": rows, "groups": groups, "about": about}
 
 
@@ -120,6 +121,7 @@ def test_the_page_has_each_ratio_once_and_says_where_others_are_faster(results):
     assert "- ten versions: git, after git gc 0.25." in page
     assert "- h5py: no shards (write <all>)." in page
     assert "- git: 10 times (commits)." in page
+    assert "Measured on 2026-01-02 at commit whole, 3 rounds, 8 MiB." in page
     assert "| git, after git gc | 1.00 | 0.50 | 2.00 | 10.0, 20.0 |" in page
     assert [line for line in page if line.startswith("## ")][-3:] == ["## Whole", "## History", "## Ten"]
 
