@@ -739,6 +739,23 @@ BRC_API BRC_MUST_USE int brc_tensor_to_dlpack(void **out, brc_tensor *t, uint32_
  * failure it still is the caller's. */
 BRC_API BRC_MUST_USE int brc_tensor_of_dlpack(brc_tensor **out, void *managed, uint32_t flags, brc_error *err);
 
+/* Reads a box of elements in the form of Arrow's C data interface: numbers and times as they are in memory, texts and
+ * bytes with offsets of 64 bits, optional elements and times that are none as nulls. The first axis is the array, and
+ * further axes are lists of fixed length in it; a single element is an array of one. `array` or `schema` may be NULL.
+ * Numbers stay where they were read, in memory of the prototype, which must be the host's. release() may be called on
+ * any thread, also after the repository was freed. BRC_EUNSUPPORTED: Arrow has no such data type. */
+BRC_API BRC_MUST_USE int brc_arrow_read(struct ArrowArray *array, struct ArrowSchema *schema, brc_array *a,
+                                        const brc_tensor_opts *opts, brc_error *err);
+/* Makes a stream of tables with one column, named after the array, of rows along the first axis: whole chunks, about 1
+ * MiB. The elements are those of the array when the call began. Each step reads, and so is a call on the array's
+ * repository; with BRC_READ_NOW everything is read at once, and the stream may go to other threads. */
+BRC_API BRC_MUST_USE int brc_arrow_stream(struct ArrowArrayStream *out, brc_array *a, const brc_tensor_opts *opts,
+                                          brc_error *err);
+/* Writes an Arrow array of the selection's shape (lists of fixed length for all axes after the first) and of the
+ * array's data type. Texts and bytes may have offsets of 32 or 64 bits. The caller still has to release both. */
+BRC_API BRC_MUST_USE int brc_arrow_write(brc_array *a, const struct ArrowSchema *schema, const struct ArrowArray *array,
+                                         const brc_tensor_opts *opts, brc_error *err);
+
 /* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
 
 /* A key is "a/zarr.json", "a/c/0/1" and the like: names joined by "/", none of them empty, "." or
