@@ -314,7 +314,7 @@ def about(bench: Bench) -> dict[str, Any]:
     options = bench.options
     return {"date": datetime.date.today().isoformat(), "processor": model, "cores": os.cpu_count(),
             "memory": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30,
-            "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "kernel": f"{platform.system()} {platform.release().partition('-')[0]} {platform.machine()}",
             "file system": mounted(os.path.realpath(options.dir)), "Python": platform.python_version(),
             "versions": {**versions, "git": git}, "threads": options.threads, "size": options.size,
             "rounds": options.rounds, "quick": options.quick, "commit": options.commit}
