@@ -35,6 +35,9 @@ int py_take_box(breccia *repo, brc_array *a, int ndim, const uint64_t *box, void
 extern "Python" int py_put(void *self, void *data, size_t len);
 extern "Python" int py_damage(void *self, const brc_damage *damage);
 extern "Python" int py_credentials(void *self, const brc_server *server, brc_credentials *out, brc_error *err);
+void py_end_capsule(void *capsule);
+void *py_new_arrow(int what);
+void py_drop_arrow(void *made, int what);
 int cli_credentials(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
 int cli_is_chosen(const brc_server *server, const char *endpoint);
 """
@@ -42,12 +45,53 @@ int cli_is_chosen(const brc_server *server, const char *endpoint);
 SHIM = r"""
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "breccia.h"
 #include "../cli/credentials.h"
+#include "zarr/tensor/arrow_abi.h"
+#include "zarr/tensor/dlpack_abi.h"
+
+/* Arrow's structures, which are allocated for Python's capsules: a schema, an array, a stream. */
+static void *py_new_arrow(int what)
+{
+    return calloc(1, what == 0   ? sizeof(struct ArrowSchema)
+                     : what == 1 ? sizeof(struct ArrowArray)
+                                 : sizeof(struct ArrowArrayStream));
+}
+
+static void py_drop_arrow(void *made, int what)
+{
+    struct ArrowSchema *schema = made;
+    struct ArrowArray *array = made;
+    struct ArrowArrayStream *stream = made;
+    if (what == 0 && schema->release != NULL)
+        schema->release(schema);
+    else if (what == 1 && array->release != NULL)
+        array->release(array);
+    else if (what == 2 && stream->release != NULL)
+        stream->release(stream);
+    free(made);
+}
+
+/* Ends a capsule that nobody took over. */
+static void py_end_capsule(void *capsule)
+{
+    static const char *const arrow[] = {"arrow_schema", "arrow_array", "arrow_array_stream"};
+    for (int i = 0; i < 3; i++)
+        if (PyCapsule_IsValid(capsule, arrow[i]))
+            py_drop_arrow(PyCapsule_GetPointer(capsule, arrow[i]), i);
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        struct brc_dl_managed *m = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        m->deleter(m);
+    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
+        struct brc_dl_managed_old *m = PyCapsule_GetPointer(capsule, "dltensor");
+        m->deleter(m);
+    }
+}
 
 typedef struct py_progress { int64_t next_us; void *self; } py_progress;
 static int py_progress_call(void *self, const char *phase, uint64_t done, uint64_t total);

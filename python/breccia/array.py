@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _display, _dtypes, _errors, _indexing
+from . import _display, _dtypes, _errors, _indexing, _tensors
 from ._breccia import ffi, lib
 from ._calls import Progress, items, records
 from ._casting import fit
@@ -16,6 +16,7 @@ from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
 from ._native import printable, sized, string, text
+from ._tensors import Tensor
 
 if TYPE_CHECKING:
     from .session import Session
@@ -156,6 +157,24 @@ class Array(ArrayCalls):
                 raise IndexError(f"{printable(self.path)} has no " + (f"field {name!r}" if known else "fields"))
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
+    def tensor(self, key: Any = ..., *, memory: str | None = None, stream: int | None = None,
+               spill: bool = False) -> Tensor:
+        """Reads `a[key]` into new memory that other libraries take over without a copy, by DLPack: "host", "pool"
+        (which is given out again), "locked" (page-locked), "managed", or "cuda" and "cuda:1". With `spill` the elements
+        may be in the host's memory if the device is full, and the tensor says so. `stream`: of the device."""
+        sel = _indexing.plain(key, self._now().shape)
+        with self._pool.at_work() as native:
+            return _tensors.read(native, self.path, sel, memory, stream, spill)
+
+    def set_tensor(self, key: Any, value: Any) -> None:
+        """Sets `a[key]` to any object with __dlpack__, on any device, or to one with __arrow_c_array__. Data type and
+        shape must be those of the selection: nothing is cast or broadcast."""
+        with self._pool.at_work() as native:
+            if hasattr(value, "__arrow_c_array__"):
+                _tensors.write_arrow(native, self.path, self._box(key), value)
+            else:
+                _tensors.write(native, self.path, _indexing.plain(key, self._now().shape), value)
+
     def resize(self, *shape: Any) -> None:
         """Changes the shape. Elements that are cut off are lost: an array that grows again shows the fill value."""
         new = _indexing.extents(shape[0] if len(shape) == 1 else shape)
@@ -235,6 +254,20 @@ class Array(ArrayCalls):
     def __dlpack__(self, **options: Any) -> Any:
         options.pop("copy", None)
         return self.__array__().__dlpack__(**options)
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._arrow(0)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self._arrow(0, 1)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """A table with one column, in batches of rows: further axes are lists of fixed length."""
+        return self._arrow(2)
+
+    def _arrow(self, *kinds: int) -> Any:
+        with self._pool.at_work() as native:
+            return _tensors.arrow(native, self.path, *kinds)
 
     def __len__(self) -> int:
         if not self.shape:
