@@ -10,6 +10,8 @@
 #include "../../src/base/error.h"
 #include "../../src/base/file.h"
 #include "../../src/xfer/npy/npy.h"
+#include "../../src/zarr/tensor/arrow_abi.h"
+#include "../../src/zarr/tensor/dlpack_abi.h"
 #include "oom.h"
 #include "../kit/ios.h"
 
@@ -493,6 +495,42 @@ static int step_hand_over(oom_state *s, brc_error *err)
 }
 
 #define STEPS(...) (const oom_step[]){ __VA_ARGS__, NULL }
+/* ---- tensors -------------------------------- */
+
+static int step_tensor(oom_state *s, brc_error *err)
+{
+    brc_tensor_opts opts = BRC_TENSOR_OPTS_INIT;
+    brc_tensor *t, *back = NULL;
+    void *given = NULL;
+    opts.prototype = "pool";
+    BRC_TRY(brc_tensor_read(&t, s->array, &opts, err));
+    int rc = brc_tensor_to_dlpack(&given, t, 0, err);
+    brc_tensor_free(t);
+    if (rc == BRC_OK)
+        rc = brc_tensor_of_dlpack(&back, given, 0, err);
+    if (rc < 0 && given != NULL)
+        ((struct brc_dl_managed *)given)->deleter(given);
+    brc_tensor_free(back);
+    return rc;
+}
+
+static int step_arrow(oom_state *s, brc_error *err)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    BRC_TRY(brc_arrow_stream(&stream, s->array, NULL, err));
+    int rc = stream.get_schema(&stream, &schema) == 0 ? BRC_OK : BRC_ENOMEM;
+    if (rc == BRC_OK)
+        schema.release(&schema);
+    if (rc == BRC_OK && stream.get_next(&stream, &array) != 0)
+        rc = BRC_ENOMEM;
+    else if (rc == BRC_OK && array.release != NULL)
+        array.release(&array);
+    stream.release(&stream);
+    return rc < 0 ? brc_fail(err, rc, "out of memory") : rc;
+}
+
 #define OPENED step_open, step_session, step_array
 
 static const oom_scenario make_file = { "create", 1, 0,
@@ -508,7 +546,7 @@ static const oom_scenario nodes = { "nodes", 0, 0,
     STEPS(OPENED, step_create_array, step_group, step_attr, step_move, step_copy, step_remove,
           step_restore_node, step_discard) };
 static const oom_scenario look = { "look", 0, 0,
-    STEPS(OPENED, step_read, step_look, step_lists, step_log) };
+    STEPS(OPENED, step_read, step_tensor, step_arrow, step_look, step_lists, step_log) };
 static const oom_scenario diff = { "diff", 0, 0, STEPS(OPENED, step_diff, step_diff_versions) };
 static const oom_scenario check = { "fsck", 0, 0, STEPS(step_open, step_fsck) };
 static const oom_scenario commits = { "commit", 0, 0,

@@ -49,8 +49,10 @@ static task *first, **last = &first;
 static unsigned long numbers;
 static block *blocks;
 static unsigned long held;
-static __thread void *current[16];
-static __thread int ncurrent;
+/* Lies in the program itself: a sanitizer looks at what a closed library had for a thread. */
+#define OF_THREAD static __thread __attribute__((tls_model("initial-exec")))
+OF_THREAD void *current[4];
+OF_THREAD int ncurrent;
 
 API int cuInit(unsigned flags);
 API int cuGetErrorString(int result, const char **out);
@@ -114,7 +116,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 
 int cuCtxPushCurrent_v2(void *context)
 {
-    if (context == NULL || ncurrent == 16)
+    if (context == NULL || ncurrent == 4)
         return WRONG_VALUE;
     current[ncurrent++] = context;
     return GOOD;

@@ -64,7 +64,7 @@ static void goes_round(brc_array *a, const char *slice, const char *dtype, const
                           {.size = sizeof(brc_io), .array = b, .sel = &sel, .out = &got}};
     OK(&k.t, brc_read(io, 2, &k.t.err));
     ck_assert_uint_eq(want.len, got.len);
-    ck_assert_int_eq(memcmp(want.data, got.data, want.len), 0);
+    ck_assert(want.len == 0 || memcmp(want.data, got.data, want.len) == 0);
     brc_buf_dispose(&want);
     brc_buf_dispose(&got);
     brc_array_free(b);
