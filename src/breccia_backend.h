@@ -134,7 +134,10 @@ enum { /* brc_backend.flags */
     BRC_BACKEND_PACKS = 2,
     /* A call of fetch() takes a while, however few objects it reads. So the library asks for more
      * objects at once. */
-    BRC_BACKEND_FAR = 4
+    BRC_BACKEND_FAR = 4,
+    /* The place is on the disk of the repository's file, so that put() and flush() take no longer than writes into the
+     * file itself. A bulk write for which nobody waits then goes on in one transaction meanwhile. */
+    BRC_BACKEND_NEAR = 8
 };
 
 typedef struct brc_backend {

@@ -899,7 +899,7 @@ int brc_backend_pack_register(brc_registry *reg, brc_error *err)
     static const brc_backend pack = {
         .size = sizeof(pack),
         .name = "pack",
-        .flags = BRC_BACKEND_ON_WORKERS | BRC_BACKEND_PACKS,
+        .flags = BRC_BACKEND_ON_WORKERS | BRC_BACKEND_PACKS | BRC_BACKEND_NEAR,
         .check = pack_check,
         .open = pack_open,
         .close = pack_close,

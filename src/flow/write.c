@@ -859,6 +859,7 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     for (size_t i = 0; i < job->n; i++) {
         BRC_TRY(brc_backend_use(run->store, brc_write_backend(&job->items[i]), &job->into[i], err));
         run->outside |= !brc_backend_is_inline(job->into[i]);
+        run->is_slow |= brc_backend_is_slow(job->into[i]);
     }
     if (run->outside)
         BRC_TRY(brc_write_let_others(run, err));
@@ -1058,7 +1059,7 @@ static void write_pause(void *ctx)
 static int write_rest(void *ctx, int now, brc_error *err)
 {
     const brc_write_run *run = ctx;
-    return brc_store_rest(run->store, now || run->outside, err);
+    return brc_store_rest(run->store, now || run->is_slow, err);
 }
 
 /* Stores ahead the bytes and objects of a batch's jobs, before the first job is finished. */

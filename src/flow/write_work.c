@@ -450,7 +450,7 @@ static int write_flush_job(const brc_write_run *run, const brc_write_job *job, b
 int brc_write_let_others(const brc_write_run *run, brc_error *err)
 {
     brc_store_pause_read(run->store);
-    return run->outside ? brc_store_rest(run->store, 1, err) : BRC_OK;
+    return run->outside ? brc_store_rest(run->store, run->is_slow, err) : BRC_OK;
 }
 
 int brc_write_put_outside(const brc_write_run *run, brc_window_job *const *jobs, size_t n,

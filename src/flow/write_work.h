@@ -35,6 +35,7 @@ typedef struct brc_write_run {
     void *held; /* tree of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
     int outside;      /* some item goes to another backend than the file  */
+    int is_slow;      /* some item goes to one that nobody should wait for */
     brc_ahead ahead;  /* old objects that lie far away, fetched together  */
     int64_t collected; /* brc_gc_last() when the run began                */
     int64_t puts_since; /* for brc_gc_puts_stand()                        */
@@ -100,9 +101,10 @@ void brc_write_describe(const brc_write_item *item, brc_stored *out);
  * except the file, and the rest within the transaction. */
 enum { BRC_PUT_ON_WORKER, BRC_PUT_OUTSIDE, BRC_PUT_INSIDE };
 BRC_MUST_USE int brc_write_put(brc_write_job *job, int who, brc_error *err);
-/* Puts the items of these jobs that go outside of the file, and makes them durable. An open transaction ends first. */
+/* Puts the items of these jobs that go outside of the file, and makes them durable. An open transaction ends first if
+ * some go to a slow backend, or others wait. */
 BRC_MUST_USE int brc_write_put_outside(const brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err);
-/* Releases the file's lock before any thread asks a backend that may be slow. */
+/* Releases the file's lock before any thread asks a backend: one that is slow, or any if others wait. */
 BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
 
 #endif

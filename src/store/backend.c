@@ -839,6 +839,11 @@ int brc_backend_is_far(const brc_store_backend *b)
     return (b->impl->flags & BRC_BACKEND_FAR) != 0;
 }
 
+int brc_backend_is_slow(const brc_store_backend *b)
+{
+    return !brc_backend_is_inline(b) && (b->impl->flags & BRC_BACKEND_NEAR) == 0;
+}
+
 int brc_store_uses_far(const brc_store *store)
 {
     for (size_t i = 0; i < store->backends.n; i++) {

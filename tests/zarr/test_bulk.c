@@ -2,9 +2,11 @@
  * leaves. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/base/process.h"
 #include "../../src/store/db.h"
 #include "../../src/store/vfs.h"
 #include "../../src/work/session.h"
@@ -441,4 +443,34 @@ TEST(no_batch_spills_while_somebody_waits)
     ck_assert_uint_gt(brc_store_bulk_batches(store), 1);
     ck_assert_int_eq(spilled(), 0);
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+}
+
+/* ---- chunks in packs -------------------------------- */
+
+static void pack_setup(void)
+{
+    scenario_start(&t);
+    OK(&t, brc_config_set(t.repo, "backend", "pack", &t.err));
+    bulk_arrays();
+}
+
+CASE("packs", .setup = pack_setup, .teardown = bulk_teardown, .timeout = 120);
+
+/* While nobody waits, a transaction goes on as bytes are put into packs, which lie on the same disk:
+ * it lasts 0.8 s. The last one is beside it. */
+TEST(a_transaction_goes_on_while_packs_are_written)
+{
+    uint8_t *bytes = malloc(CHUNKS * MIB);
+    ck_assert_ptr_nonnull(bytes);
+    for (uint64_t i = 0; i < CHUNKS * MIB; i++)
+        bytes[i] = byte_at(i);
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
+    const int64_t since = brc_monotonic_ns();
+    OK(&t, brc_array_write(a, NULL, bytes, CHUNKS * MIB, &t.err));
+    const int64_t took = brc_monotonic_ns() - since;
+    const uint64_t batches = brc_store_bulk_batches(t.repo->store);
+    ck_assert_uint_le(batches, 2 + (uint64_t)took / 800000000);
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+    brc_array_free(a);
+    free(bytes);
 }
