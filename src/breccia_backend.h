@@ -121,6 +121,10 @@ typedef struct brc_backend_host {
      * server calls it before the first request, one call at a time, and sends nothing if it fails. The host
      * fails with BRC_EUNSUPPORTED if the caller has given no such function. */
     int (*credentials)(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
+    /* For a backend whose fetch() asks a server for ranges: objects that lie at most `gap` bytes apart in a place are
+     * asked for together, in ranges of at most `range` bytes. 0: as the backend chooses. They may change between two
+     * calls of the backend. */
+    uint64_t gap, range;
 } brc_backend_host;
 enum { BRC_BACKEND_READONLY = 1 }; /* nothing will be put, flushed or dropped          */
 

@@ -139,7 +139,7 @@ typedef struct brc_credentials {
  * twice at once for one handle and server. `err` is not NULL. */
 typedef int (*brc_credentials_fn)(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
 
-/* How a handle runs the codecs of chunks. No choice here changes a byte that is read or stored. */
+/* How a handle moves chunks and runs their codecs. No choice here changes a byte that is read or stored. */
 typedef struct brc_pipeline_opts {
     size_t size;
     const char *pipeline; /* "batched", "serial" or the name of a plug-in's pipeline, or {"name": ...,
@@ -147,8 +147,14 @@ typedef struct brc_pipeline_opts {
     size_t memory;        /* the most chunk bytes held at once; 0: as brc_open_opts.memory says */
     uint32_t threads;     /* the most threads that work on chunks; 0: all of the pool; 1: only the caller's */
     uint32_t batch;       /* the most chunks in one batch; 0: as many as suit their length, up to 64 */
+    int readback;         /* BRC_READBACK_...; 0: as brc_open_opts.readback says */
+    int reserved;         /* 0                                                */
+    /* Where chunks are read by ranges of a server's objects: chunks that lie at most `gap` bytes apart are read in one
+     * request, with what lies between them, of at most `range` bytes unless one chunk is longer. 0: as the backend
+     * chooses (s3: 64 KiB and 1 MiB) */
+    uint64_t gap, range;
 } brc_pipeline_opts;
-#define BRC_PIPELINE_OPTS_INIT { sizeof(brc_pipeline_opts), 0, 0, 0, 0 }
+#define BRC_PIPELINE_OPTS_INIT { sizeof(brc_pipeline_opts), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct brc_open_opts {
     size_t size;

@@ -493,7 +493,8 @@ static void fetch_plan(const s3_state *s, s3_fetch *f, size_t n, brc_stored *con
     for (size_t i = 0; i < n; f->n++) {
         brc_s3_request *q = &f->requests[f->n];
         uint64_t end = items[i]->offset + items[i]->len;
-        f->counts[f->n] = joins ? brc_s3_join(n - i, items + i, &end) : 1;
+        f->counts[f->n] =
+            joins ? brc_s3_join(n - i, items + i, s->host->gap, s->host->range, &end) : 1;
         brc_s3_key(f->keys[f->n], &s->config, items[i]->place);
         q->method = "GET";
         q->key = f->keys[f->n];

@@ -344,16 +344,17 @@ int brc_s3_page(const char *xml, size_t len, const char *folder, const char *id,
 
 /* ---- joining -------------------------------- */
 
-size_t brc_s3_join(size_t n, brc_stored *const *items, uint64_t *end)
+size_t brc_s3_join(size_t n, brc_stored *const *items, uint64_t gap, uint64_t range, uint64_t *end)
 {
     const uint64_t from = items[0]->offset;
+    const uint64_t most_gap = gap > 0 ? gap : BRC_S3_GAP, most = range > 0 ? range : BRC_S3_JOINED;
     size_t taken = 1;
     *end = from + items[0]->len;
     for (; taken < n && strcmp(items[taken]->place, items[0]->place) == 0; taken++) {
         const brc_stored *item = items[taken];
         const uint64_t item_end = item->offset + item->len;
-        if (item->offset > *end + BRC_S3_GAP || (item_end > *end &&
-                                                 item_end - from > BRC_S3_JOINED))
+        if ((item->offset > *end && item->offset - *end > most_gap) ||
+            (item_end > *end && item_end - from > most))
             break;
         if (item_end > *end)
             *end = item_end;

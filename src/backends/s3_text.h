@@ -53,7 +53,7 @@ BRC_MUST_USE int brc_s3_page(const char *xml, size_t len, const char *folder, co
 #define BRC_S3_GAP ((uint64_t)64 << 10)
 #define BRC_S3_JOINED ((uint64_t)1 << 20)
 /* Returns how many of the n objects, which are sorted by place and offset, are read with the first one, and stores
- * the end of what is read. */
-size_t brc_s3_join(size_t n, brc_stored *const *items, uint64_t *end);
+ * the end of what is read. `gap` and `range`: other limits than those; 0: those. */
+size_t brc_s3_join(size_t n, brc_stored *const *items, uint64_t gap, uint64_t range, uint64_t *end);
 
 #endif

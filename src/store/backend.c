@@ -590,6 +590,16 @@ int brc_removed_note(brc_store *store, const brc_object *o, brc_error *err)
 
 /* ---- numbers and specifications -------------------------------- */
 
+void brc_store_set_ranges(brc_store *store, uint64_t gap, uint64_t range)
+{
+    store->gap = gap;
+    store->range = range;
+    for (size_t i = 0; i < store->backends.n; i++) {
+        store->backends.slots[i]->host.gap = gap;
+        store->backends.slots[i]->host.range = range;
+    }
+}
+
 static brc_store_backend *slot_of_id(const brc_store *store, int64_t id)
 {
     for (size_t i = 0; i < store->backends.n; i++)
@@ -748,6 +758,8 @@ static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *er
         .ctx = b->store,
         .stopped = host_stopped,
         .credentials = host_credentials,
+        .gap = b->store->gap,
+        .range = b->store->range,
     };
     int rc = impl->open(impl->ctx, &b->state, config, &b->host, err);
     if (rc < 0)

@@ -194,6 +194,7 @@ struct brc_store {
     int asks_wal;  /* the file's setting, when it was last read */
     int verifies_all; /* a setting too: readers compare decoded bytes with the id */
     int readback;     /* a setting too: BRC_READBACK_...                          */
+    uint64_t gap, range; /* of brc_backend_host                                   */
     int log_pages; /* pages in the log after the last commit */
     int folds_early; /* each commit goes into the file at once: brc_log_fold_early() */
     int wait_ms;

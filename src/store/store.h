@@ -251,6 +251,8 @@ BRC_MUST_USE int brc_place_after(brc_store *store, int64_t after, int64_t *seq, 
                                  brc_error *err);
 /* Returns 1 if fetch and put may be called on any thread, 0 if only on the store's. */
 int brc_backend_on_workers(const brc_store_backend *b);
+/* Sets brc_backend_host.gap and .range, between two calls of any backend. */
+void brc_store_set_ranges(brc_store *store, uint64_t gap, uint64_t range);
 /* Returns whether others must not wait for its put() and flush(): all but the file itself, and what is as near. */
 int brc_backend_is_slow(const brc_store_backend *b);
 /* Returns whether a call of its fetch() takes a while: BRC_BACKEND_FAR. */

@@ -21,13 +21,20 @@ const char *brc_version(void)
     return VERSION_TEXT(BRC_VERSION_MAJOR, BRC_VERSION_MINOR, BRC_VERSION_PATCH);
 }
 
+static int check_readback(int readback, const char *what, brc_error *err)
+{
+    return readback >= 0 && readback <= BRC_READBACK_NONE
+               ? BRC_OK
+               : brc_fail(err, BRC_EINVAL, "%s.readback is %d, not BRC_READBACK_ALL, _SAMPLED or "
+                                           "_NONE",
+                          what, readback);
+}
+
 static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_error *err)
 {
     BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_open_opts, memory), given,
                          "brc_open_opts", err));
-    if (out->readback < 0 || out->readback > BRC_READBACK_NONE)
-        return brc_fail(err, BRC_EINVAL, "brc_open_opts.readback is %d, not BRC_READBACK_ALL, "
-                                         "_SAMPLED or _NONE", out->readback);
+    BRC_TRY(check_readback(out->readback, "brc_open_opts", err));
     return brc_flags_check(out->flags,
                            BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_RECOVER,
                            "brc_open_opts", err);
@@ -36,8 +43,9 @@ static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_er
 static int take_pipeline_opts(brc_pipeline_opts *out, const brc_pipeline_opts *given,
                               brc_error *err)
 {
-    return brc_sized_in(out, sizeof(*out), offsetof(brc_pipeline_opts, batch), given,
-                        "brc_pipeline_opts", err);
+    BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_pipeline_opts, batch), given,
+                         "brc_pipeline_opts", err));
+    return check_readback(out->readback, "brc_pipeline_opts", err);
 }
 
 /* Sets the registry: the caller's, or one that the handles of the file share. */
@@ -79,6 +87,16 @@ static int pipe_init(const breccia *repo, brc_pipe *pipe, const brc_pipeline_opt
     return brc_pipe_init(pipe, repo->registry, repo->opened.pool, &opts, err);
 }
 
+/* Sets what the pipe and the store take from each other. */
+static void pipe_join_store(breccia *repo, const brc_pipeline_opts *opts)
+{
+    repo->pipe.stop = brc_store_interrupted(repo->store);
+    repo->pipe.readback = opts->readback != 0           ? opts->readback
+                          : repo->opened.readback != 0 ? repo->opened.readback
+                                                       : brc_store_readback(repo->store);
+    brc_store_set_ranges(repo->store, opts->gap, opts->range);
+}
+
 int brc_pipeline_set(breccia *repo, const brc_pipeline_opts *given, brc_error *err)
 {
     brc_pipe pipe;
@@ -86,10 +104,9 @@ int brc_pipeline_set(breccia *repo, const brc_pipeline_opts *given, brc_error *e
     if (given != NULL)
         BRC_TRY(take_pipeline_opts(&opts, given, err));
     BRC_TRY(pipe_init(repo, &pipe, &opts, err));
-    pipe.readback = repo->pipe.readback;
-    pipe.stop = repo->pipe.stop;
     brc_pipe_dispose(&repo->pipe);
     repo->pipe = pipe;
+    pipe_join_store(repo, &opts);
     return BRC_OK;
 }
 
@@ -117,12 +134,10 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(pipe_init(repo, &repo->pipe, &repo->pipeline, err));
     BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
-    repo->pipe.readback = opts->readback != 0 ? opts->readback
-                                              : brc_store_readback(repo->store);
     brc_store_share(repo->store, repo->shared);
     if (opts->cache != NULL)
         BRC_TRY(brc_store_use_cache(repo->store, opts->cache, opts->cache_bytes, err));
-    repo->pipe.stop = brc_store_interrupted(repo->store);
+    pipe_join_store(repo, &repo->pipeline);
     return BRC_OK;
 }
 

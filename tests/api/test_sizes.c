@@ -41,7 +41,7 @@ static const struct {
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, decode_part),
     NO_TAIL(brc_backend, look),     NO_TAIL(brc_stored, leaves),
     NO_TAIL(brc_kept, time_us),
-    NO_TAIL(brc_backend_host, credentials), NO_TAIL(brc_server, reserved),
+    NO_TAIL(brc_backend_host, range), NO_TAIL(brc_server, reserved),
     NO_TAIL(brc_credentials, token), NO_TAIL(brc_gc_opts, keep),
     NO_TAIL(brc_gc_report, past_versions), NO_TAIL(brc_expire_opts, reserved),
     NO_TAIL(brc_expire_report, bytes), NO_TAIL(brc_du_report, outside),

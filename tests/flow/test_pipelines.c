@@ -309,14 +309,15 @@ TEST(another_handle_has_the_pipeline_of_the_open)
 /* ---- all are equal -------------------------------- */
 
 static const brc_pipeline_opts kinds[] = {
-    { sizeof(brc_pipeline_opts), "serial", 0, 0, 0 },
-    { sizeof(brc_pipeline_opts), NULL, 0, 0, 0 },
-    { sizeof(brc_pipeline_opts), "batched", 0, 0, 1 },
-    { sizeof(brc_pipeline_opts), "batched", 1 << 20, 2, 3 },
-    { sizeof(brc_pipeline_opts), "batched", 0, 1, 0 },
-    { sizeof(brc_pipeline_opts), "org.example.reversed", 0, 0, 0 },
-    { sizeof(brc_pipeline_opts), "org.example.reversed", 0, 0, 5 },
-    { sizeof(brc_pipeline_opts), "org.example.bad", 0, 0, 0 },
+#define KIND(...) { .size = sizeof(brc_pipeline_opts), __VA_ARGS__ }
+    KIND(.pipeline = "serial"),
+    KIND(.pipeline = NULL),
+    KIND(.pipeline = "batched", .batch = 1),
+    KIND(.pipeline = "batched", .memory = 1 << 20, .threads = 2, .batch = 3),
+    KIND(.pipeline = "batched", .threads = 1, .readback = BRC_READBACK_NONE),
+    KIND(.pipeline = "org.example.reversed"),
+    KIND(.pipeline = "org.example.reversed", .batch = 5, .readback = BRC_READBACK_SAMPLED),
+    KIND(.pipeline = "org.example.bad"),
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds), ARRAYS = 6, STEPS = 30 };
 

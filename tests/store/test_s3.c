@@ -176,6 +176,31 @@ TEST(near_chunks_are_read_together)
     ck_assert_int_le(s3_server_requests(server) - before, 2); /* 16 chunks of 1 KiB */
 }
 
+/* The limits of what is read together are the handle's, and may change between two calls. */
+TEST(P13_the_limits_of_ranges_are_chosen_by_handle)
+{
+    enum { CHUNKS = NUMBERS / IN_CHUNK, BYTES = IN_CHUNK * 4 };
+    static const struct {
+        uint64_t gap, range;
+        int least, most; /* requests; a chunk takes at most BYTES             */
+    } limits[] = { { 0, 0, 1, 4 }, { 1, 1, CHUNKS, CHUNKS + 4 }, { 0, 2 * BYTES, 2, CHUNKS - 2 } };
+    brc_pipeline_opts opts = BRC_PIPELINE_OPTS_INIT;
+    OK(&t, put_values(1));
+    scenario_commit(&t, "one");
+    again();
+    check_values(1); /* finds out about the pack */
+    for (size_t i = 0; i < 3; i++) {
+        opts.gap = limits[i].gap;
+        opts.range = limits[i].range;
+        OK(&t, brc_pipeline_set(t.repo, &opts, &t.err));
+        const int before = s3_server_requests(server);
+        check_values(1);
+        const int requests = s3_server_requests(server) - before;
+        ck_assert_msg(requests >= limits[i].least && requests <= limits[i].most,
+                      "%zu: %d requests", i, requests);
+    }
+}
+
 /* Each chunk lies in a pack of its own. The requests of one call have a connection each. */
 TEST(far_chunks_are_asked_for_at_once)
 {

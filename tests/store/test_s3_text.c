@@ -259,15 +259,21 @@ TEST(near_objects_are_joined_within_both_limits)
     static const struct {
         uint64_t at[4], len[4];
         size_t n, joined;
-        uint64_t end;
+        uint64_t end, gap, range;
     } cases[] = {
-        { { 0, 10, 20 }, { 10, 10, 5 }, 3, 3, 25 },
-        { { 0, 10 + BRC_S3_GAP }, { 10, 10 }, 2, 2, 20 + BRC_S3_GAP },
-        { { 0, 11 + BRC_S3_GAP }, { 10, 10 }, 2, 1, 10 },
-        { { 5, 5, 7 }, { 10, 3, 2 }, 3, 3, 15 },
-        { { 0, 10, BRC_S3_JOINED - 8 }, { 10, BRC_S3_JOINED - 20, 8 }, 3, 3, BRC_S3_JOINED },
-        { { 0, 10, BRC_S3_JOINED - 8 }, { 10, BRC_S3_JOINED - 20, 9 }, 3, 2, BRC_S3_JOINED - 10 },
-        { { 0, 1 }, { BRC_S3_JOINED * 3, 1 }, 2, 2, BRC_S3_JOINED * 3 },
+        { { 0, 10, 20 }, { 10, 10, 5 }, 3, 3, 25, 0, 0 },
+        { { 0, 10 + BRC_S3_GAP }, { 10, 10 }, 2, 2, 20 + BRC_S3_GAP, 0, 0 },
+        { { 0, 11 + BRC_S3_GAP }, { 10, 10 }, 2, 1, 10, 0, 0 },
+        { { 5, 5, 7 }, { 10, 3, 2 }, 3, 3, 15, 0, 0 },
+        { { 0, 10, BRC_S3_JOINED - 8 }, { 10, BRC_S3_JOINED - 20, 8 }, 3, 3, BRC_S3_JOINED, 0, 0 },
+        { { 0, 10, BRC_S3_JOINED - 8 }, { 10, BRC_S3_JOINED - 20, 9 }, 3, 2, BRC_S3_JOINED - 10,
+          0, 0 },
+        { { 0, 1 }, { BRC_S3_JOINED * 3, 1 }, 2, 2, BRC_S3_JOINED * 3, 0, 0 },
+        { { 0, 110, 221 }, { 10, 10, 5 }, 3, 2, 120, 100, 0 },
+        { { 0, 110, 120 }, { 10, 10, 5 }, 3, 3, 125, 100, 125 },
+        { { 0, 110, 120 }, { 10, 10, 5 }, 3, 2, 120, 100, 124 },
+        { { 0, UINT64_MAX - 20 }, { 10, 10 }, 2, 1, 10, UINT64_MAX - 31, 0 },
+        { { 0, UINT64_MAX - 20 }, { 10, 10 }, 2, 2, UINT64_MAX - 10, UINT64_MAX, UINT64_MAX },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         brc_stored items[4] = { 0 }, *list[4];
@@ -277,9 +283,10 @@ TEST(near_objects_are_joined_within_both_limits)
                                      .len = cases[i].len[k] };
             list[k] = &items[k];
         }
-        ck_assert_uint_eq(brc_s3_join(cases[i].n, list, &end), cases[i].joined);
+        const uint64_t gap = cases[i].gap, range = cases[i].range;
+        ck_assert_uint_eq(brc_s3_join(cases[i].n, list, gap, range, &end), cases[i].joined);
         ck_assert_uint_eq(end, cases[i].end);
         items[cases[i].n - 1].place = ID "/" WRITER "/" WRITER; /* another pack */
-        ck_assert_uint_lt(brc_s3_join(cases[i].n, list, &end), cases[i].n);
+        ck_assert_uint_lt(brc_s3_join(cases[i].n, list, gap, range, &end), cases[i].n);
     }
 }

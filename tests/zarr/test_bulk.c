@@ -456,8 +456,8 @@ static void pack_setup(void)
 
 CASE("packs", .setup = pack_setup, .teardown = bulk_teardown, .timeout = 120);
 
-/* While nobody waits, a transaction goes on as bytes are put into packs, which lie on the same disk:
- * it lasts 0.8 s. The last one is beside it. */
+/* While nobody waits, a transaction goes on as bytes are put into packs, which lie on the same
+ * disk: it lasts 0.8 s. The last one is beside it. */
 TEST(a_transaction_goes_on_while_packs_are_written)
 {
     uint8_t *bytes = malloc(CHUNKS * MIB);

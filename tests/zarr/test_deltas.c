@@ -746,7 +746,7 @@ CASE("killed", .setup = deltas_start, .teardown = deltas_stop, .timeout = 240);
 EACH(whenever_it_is_killed_nothing_is_lost, delta_deaths)
 {
     delta_victim v = { .flags = delta_deaths[_i] };
-    const uint64_t each = effort_step(7, 13);
+    const uint64_t each = effort_step(5, 7);
     uint64_t killed = 0;
     for (v.moment = 1;; v.moment += each, killed++) {
         deltas(v.flags == BRC_REPACK_DELTA ? BRC_REPACK_WHOLE : BRC_REPACK_DELTA, 0);
