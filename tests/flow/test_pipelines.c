@@ -343,15 +343,15 @@ typedef struct trial {
     brc_buf rows;
 } trial;
 
-static void name_of(char name[8], int i)
+static void name_of(char name[16], int i)
 {
-    snprintf(name, 8, "/a%d", i);
+    snprintf(name, 16, "/a%d", i);
 }
 
 static void make_arrays(trial *x)
 {
     static const uint64_t shape[2] = { 60, 64 }, chunk[2] = { 6, 8 };
-    char name[8];
+    char name[16];
     for (int i = 0; i < ARRAYS; i++) {
         name_of(name, i);
         x->a[i] = scenario_array(&t, name, forms[i].dtype, 2, shape, chunk, NULL, forms[i].codecs);
