@@ -78,8 +78,8 @@ for hour in 08:15:00 10:30:00; do
 done
 t log now.brc --oneline --grep today --until 10:29
 t log now.brc --oneline --grep today --since 08:16 --until 10:30:00
-t log now.brc --oneline --grep yesterday --since 'yesterday 08:15' --until 'yesterday 10:29:59'
-t log now.brc --oneline --grep yesterday --since '2 days ago' --until '1 day ago 08:15'
+t log now.brc --oneline --grep 'yesterday at' --since 'yesterday 08:15' --until 'yesterday 10:29:59'
+t log now.brc --oneline --grep 'yesterday at' --since '2 days ago' --until '1 day ago 08:15'
 for time in '3 days hence' '25:00' 'monday 10:60' 'yesterday at' ago '3'; do
     t log now.brc --since "$time"
 done

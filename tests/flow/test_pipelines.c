@@ -161,6 +161,7 @@ static void add_ours(void)
     brc_pipeline bad = {.size = sizeof(bad), .name = "org.example.bad", .decode = bad_decode,
                         .encode = bad_encode, .destroy = bad_destroy};
     char path[4096];
+    destroyed = 0; /* where tests have no process of their own */
     OK(&t, brc_registry_new(&reg, &t.err));
     OK(&t, brc_registry_add_codec(reg, &spec, &t.err));
     OK(&t, brc_registry_add_impl(reg, &impl, &t.err));
