@@ -145,7 +145,8 @@ typedef struct brc_pipeline_opts {
     const char *pipeline; /* "batched", "serial" or the name of a plug-in's pipeline, or {"name": ...,
                            * "configuration": {...}}; NULL: "batched"         */
     size_t memory;        /* the most chunk bytes held at once; 0: as brc_open_opts.memory says */
-    uint32_t threads;     /* the most threads that work on chunks; 0: all of the pool; 1: only the caller's */
+    uint32_t threads;     /* the most threads that work on chunks; 0: all of the pool; 1: only the caller's. A small
+                           * write, which is prepared as a whole, takes all of the pool unless this is 1 */
     uint32_t batch;       /* the most chunks in one batch; 0: as many as suit their length, up to 64 */
     int readback;         /* BRC_READBACK_...; 0: as brc_open_opts.readback says */
     int reserved;         /* 0                                                */

@@ -592,8 +592,8 @@ static int full_config(const brc_registry *reg, const char *name, const brc_json
     if (strcmp(name, BRC_INLINE) == 0)
         return config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
     const brc_backend *b = brc_registry_backend(reg, name);
-    return b != NULL ? b->check(b->ctx, config, out, err) :
-                     named_unknown(&reg->backends, "backend", name, BRC_INLINE, err);
+    return b != NULL ? b->check(b->ctx, config, out, err)
+                     : named_unknown(&reg->backends, "backend", name, BRC_INLINE, err);
 }
 
 int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out, brc_error *err)

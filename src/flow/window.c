@@ -40,7 +40,7 @@ int brc_pipe_init(brc_pipe *pipe, const brc_registry *reg, brc_pool *pool,
     const int on_caller = pipe->pipeline->flags & BRC_PIPELINE_CALLER || opts->threads == 1;
     pipe->pool = on_caller ? NULL : pool;
     pipe->memory = opts->memory;
-    pipe->most = opts->threads < brc_pool_threads(pool) ? opts->threads : 0;
+    pipe->most = !on_caller && opts->threads < brc_pool_threads(pool) ? opts->threads : 0;
     pipe->batch = pipe->pipeline->flags & BRC_PIPELINE_CALLER ? 1 : opts->batch;
     if (pipe->batch == 0 || pipe->batch > BRC_PIPE_BATCH)
         pipe->batch = BRC_PIPE_BATCH;
@@ -549,7 +549,7 @@ int brc_window_run(brc_window *w, const brc_pipe *pipe, size_t memory, const brc
     window_run run = {.w = w, .pool = pipe->pool, .memory = memory, .more = 1, .cap = w->cap};
     if (ops->most > 0 && ops->most < run.cap)
         run.cap = ops->most;
-    if (pipe->most > 0 && pipe->most < run.cap)
+    if (pipe->most > 0 && pipe->most < run.cap && !ops->holds) /* jobs that are held are done */
         run.cap = pipe->most;
     w->ops = ops;
     w->nheld = w->nfree = 0;

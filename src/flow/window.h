@@ -120,7 +120,7 @@ typedef struct brc_pipe {
     size_t memory;   /* budget of bytes in flight                               */
     const struct brc_pipeline *pipeline; /* runs the codecs                       */
     void *pipeline_state;
-    size_t most;     /* jobs at a time; 0: any number                           */
+    size_t most;     /* jobs at a time, unless the window holds them; 0: any number */
     size_t batch;    /* the most chunks of a job                                */
     int readback;    /* BRC_READBACK_...: which encoded chunks are decoded again to compare them */
     const atomic_int *stop; /* not 0: no further work begins; NULL: never stops */

@@ -33,6 +33,7 @@ typedef struct window_record {
     size_t taken;
     int held_now, goes;
     int left;        /* jobs that the run has left held           */
+    size_t at_a_time; /* of the pipe; 0: any number               */
     pthread_t caller;
 } window_record;
 
@@ -153,7 +154,7 @@ static int run_window_of(window_record *r, unsigned threads, int stages, size_t 
     if (threads > 0)
         OK(brc_pool_new(&pool, threads, NULL));
     OK(brc_window_init(&w, 9, sizeof(numbered_job), NULL, NULL));
-    int rc = brc_window_run(&w, &(brc_pipe){.pool = pool}, memory, &ops, err);
+    int rc = brc_window_run(&w, &(brc_pipe){.pool = pool, .most = r->at_a_time}, memory, &ops, err);
     r->left = (int)w.nheld;
     for (size_t i = 0; i < w.nheld; i++) {
         const numbered_job *job = (const numbered_job *)w.held[i];
@@ -329,12 +330,26 @@ LOOP(filling_is_paused, 1, 3)
     }
 }
 
+/* A handle of few threads has no more jobs than those in the window. */
+TEST(jobs_at_a_time_are_bounded)
+{
+    for (int stages = 1; stages <= 2; stages++) {
+        window_record r = record_of(50);
+        r.at_a_time = 2;
+        OK(run_window_of(&r, 4, stages, 1000, 0, NULL));
+        ck_assert_int_eq(r.finished, 50);
+        ck_assert_int_le(r.most_inside, 2);
+        ck_assert_int_eq(r.wrong, 0);
+    }
+}
+
 /* All are through when the run ends, and none is finished; or they do not fit. */
 TEST(jobs_are_held_together_or_not_at_all)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         for (int stages = 1; stages <= 2; stages++) {
             window_record r = record_of(8);
+            r.at_a_time = 2; /* bounds the threads of other runs, and not what is held */
             OK(run_window_of(&r, threads, stages, 1000, 1, NULL));
             ck_assert_int_eq(r.left, 8);
             ck_assert_int_eq(r.finished, 0);
