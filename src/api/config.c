@@ -108,7 +108,7 @@ static int readback_set(breccia *repo, const char *value, brc_error *err)
     int rc = brc_readback_set(repo->store, value, &readback, err);
     const int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     rc = rc < 0 ? rc : end;
-    if (rc == BRC_OK && repo->opened.readback == 0)
+    if (rc == BRC_OK && repo->readback == 0)
         repo->pipe.readback = readback;
     return rc;
 }

@@ -91,9 +91,8 @@ static int pipe_init(const breccia *repo, brc_pipe *pipe, const brc_pipeline_opt
 static void pipe_join_store(breccia *repo, const brc_pipeline_opts *opts)
 {
     repo->pipe.stop = brc_store_interrupted(repo->store);
-    repo->pipe.readback = opts->readback != 0           ? opts->readback
-                          : repo->opened.readback != 0 ? repo->opened.readback
-                                                       : brc_store_readback(repo->store);
+    repo->readback = opts->readback != 0 ? opts->readback : repo->opened.readback;
+    repo->pipe.readback = repo->readback != 0 ? repo->readback : brc_store_readback(repo->store);
     brc_store_set_ranges(repo->store, opts->gap, opts->range);
 }
 

@@ -32,6 +32,7 @@ struct breccia {
     char *libexec; /* the folder of the converters; NULL: this build's own */
     brc_pipeline_opts pipeline; /* of the open */
     char *pipeline_text;        /* the string behind pipeline.pipeline */
+    int readback;               /* the caller's choice; 0: that of the repository */
     char *cache;   /* the file of the cache of chunks; NULL: none */
     char *prototype; /* of tensors that are read; NULL: "host" */
     brc_progress_fn progress;

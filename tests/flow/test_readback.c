@@ -399,6 +399,24 @@ TEST(the_setting_counts_where_the_call_says_nothing)
     liars_stop(&l);
 }
 
+TEST(the_choice_of_a_pipeline_counts_before_the_handles_and_the_setting)
+{
+    liars l;
+    brc_pipeline_opts opts = BRC_PIPELINE_OPTS_INIT;
+    liars_start(&l, BRC_READBACK_ALL);
+    brc_array_free(scenario_array(&l.t, "/a", "int32", 2, shape, chunk, "0", chains[0]));
+    ck_assert_int_eq(spoiled_is_written(&l, 1), 0);
+    opts.readback = BRC_READBACK_NONE;
+    OK(&l.t, brc_pipeline_set(l.t.repo, &opts, &l.t.err));
+    ck_assert_int_eq(spoiled_is_written(&l, 1), 1);
+    OK(&l.t, brc_config_set(l.t.repo, "readback", "all", &l.t.err));
+    ck_assert_int_eq(spoiled_is_written(&l, 2), 1);
+    OK(&l.t, brc_pipeline_set(l.t.repo, NULL, &l.t.err));
+    OK(&l.t, brc_config_set(l.t.repo, "readback", "none", &l.t.err));
+    ck_assert_int_eq(spoiled_is_written(&l, 3), 0);
+    liars_stop(&l);
+}
+
 /* One in 16 by the id: the same chunks each time. */
 TEST(a_sample_is_read_back)
 {
