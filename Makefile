@@ -88,10 +88,15 @@ say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # ---- sources and objects ----------------------------------------------------
 
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
-LIB_OBJS   := $(filter-out $(OBJ)/src/convert/%,$(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c)) $(if $(SQLITE),$(OBJ)/sqlite3.o)
+LIB_OBJS   := $(filter-out $(OBJ)/src/convert/% $(OBJ)/src/serve/%,$(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c)) $(if $(SQLITE),$(OBJ)/sqlite3.o)
 # src/convert/NAME with a NAME_main.c is the program libexec/breccia/NAME, linked with its own library.
 CONVERTERS := $(patsubst src/convert/%/,%,$(dir $(wildcard src/convert/*/*_main.c)))
 CONVERT_OBJS := $(filter-out %_main.o,$(call objects,src/convert/*/*.c))
+# src/serve is the program libexec/breccia/serve, where libmicrohttpd is; tests have all of it but what needs that.
+SERVE_OBJS := $(call objects,src/serve/*.c)
+SERVE_MHD  := $(call objects,src/serve/http.c src/serve/serve_main.c)
+SERVE       = $(eval SERVE := $$(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo serve))$(SERVE)
+LIBEXECS    = $(CONVERTERS) $(SERVE)
 CLI_OBJS   := $(call objects,cli/*.c cli/cmd/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c tests/kit/backend_kit.c)
@@ -99,7 +104,7 @@ FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
 FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/own_rows.c tests/kit/reserved.c tests/kit/battery.c tests/kit/sample_repo.c)
 FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
 TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/*/test_*.c tests/kit/*.c tests/main.c)) \
-              $(FUZZ_OBJS) $(CONVERT_OBJS)
+              $(FUZZ_OBJS) $(CONVERT_OBJS) $(filter-out $(SERVE_MHD),$(SERVE_OBJS))
 PLUGIN_OBJS := $(call objects,tests/plugins/*.c)
 TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
@@ -115,13 +120,13 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test lint objects \
-        python-parts python-setup python-test wheel bench-peers \
+        serve python-parts python-setup python-test wheel bench-peers \
         install package static uninstall clean FORCE
 
-all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
+all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) serve ## the command and the libraries (the default)
 
 # The files that the Python package is built of. SETUP tells its build to install nothing.
-python-parts: build/libbreccia.a build/credentials.o build/breccia $(CONVERTERS:%=build/libexec/breccia/%)
+python-parts: build/libbreccia.a build/credentials.o build/breccia $(CONVERTERS:%=build/libexec/breccia/%) serve
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-12s %s\n", $$1, $$2 }' \
@@ -176,7 +181,7 @@ $(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c Makefile | setup
 	$(Q)$(COMPILE) -w -fno-sanitize=undefined -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 \
 	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -DSQLITE_ENABLE_DBSTAT_VTAB -c $< -o $@
 
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CONVERT_OBJS) $(call objects,src/convert/*/*_main.c) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CONVERT_OBJS) $(call objects,src/convert/*/*_main.c) $(SERVE_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
     $(KIT_OBJS) $(PLUGIN_OBJS) $(FUZZ_MAIN))
 
 # ---- linking ----------------------------------------------------------------
@@ -211,6 +216,14 @@ $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(SANDBOX_LIBS) $(LZF_LIBS) $(LIBS)
 
+# libmicrohttpd may come with `setup`, so it is asked for when that is done.
+SERVE_LIBS = $(eval SERVE_LIBS := $$(shell pkg-config --libs libmicrohttpd))$(SERVE_LIBS)
+serve: | setup
+	$(if $(SERVE),@$(MAKE) --no-print-directory $(OUT)/libexec/breccia/serve,)
+$(OBJ)/serve: $(SERVE_OBJS) $(OBJ)/cli/credentials.o $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(SERVE_LIBS) $(LIBS)
+
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -233,7 +246,7 @@ $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(CONVERT_OBJS) $(OBJ)/libbreccia.a
+$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(CONVERT_OBJS) $(filter-out $(SERVE_MHD),$(SERVE_OBJS)) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(LIBS)
 
@@ -245,6 +258,7 @@ $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 publish = @mkdir -p $(@D); [ $< -ef $@ ] || ln -f $< $@ 2>/dev/null || cp -f $< $@
 $(OUT)/breccia: $(OBJ)/breccia FORCE; $(publish)
 $(OUT)/libexec/breccia/%: $(OBJ)/convert_% FORCE; $(publish)
+$(OUT)/libexec/breccia/serve: $(OBJ)/serve FORCE; $(publish)
 $(OUT)/bench: $(OBJ)/bench FORCE; $(publish)
 $(OUT)/libbreccia.a: $(OBJ)/libbreccia.a FORCE; $(publish)
 $(OUT)/credentials.o: $(OBJ)/cli/credentials.o FORCE; $(publish)
@@ -258,7 +272,7 @@ $(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 
 # ---- testing ----------------------------------------------------------------
 
-TEST_PARTS = $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%)
+TEST_PARTS = $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%) serve
 test: $(TEST_PARTS) ## the C tests and the command line's; the last line has the total
 	@TEST='$(TEST)' SKIP='$(SKIP)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
@@ -411,7 +425,7 @@ MAN_DIR     = $(DESTDIR)$(PREFIX)/share/man/man1
 BASH_WORDS  = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/breccia
 ZSH_WORDS   = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_breccia
 FISH_WORDS  = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/breccia.fish
-INSTALLED   = $(BIN_DIR)/breccia $(CONVERTERS:%=$(LIBEXEC_DIR)/%) $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))) \
+INSTALLED   = $(BIN_DIR)/breccia $(LIBEXECS:%=$(LIBEXEC_DIR)/%) $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))) \
               $(addprefix $(LIB_DIR)/libbreccia,.a .so .so.$(SO_MAJOR) .so.$(VERSION)) \
               $(LIB_DIR)/pkgconfig/breccia.pc $(BASH_WORDS) $(ZSH_WORDS) $(FISH_WORDS)
 
@@ -420,7 +434,7 @@ INSTALLED   = $(BIN_DIR)/breccia $(CONVERTERS:%=$(LIBEXEC_DIR)/%) $(addprefix $(
 install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	install -d $(BIN_DIR) $(INCLUDE_DIR) $(LIB_DIR)/pkgconfig
 	install -m 755 build/breccia $(BIN_DIR)
-	for name in $(CONVERTERS); do \
+	for name in $(LIBEXECS); do \
 	    install -D -m 755 build/libexec/breccia/$$name $(LIBEXEC_DIR)/$$name || exit 1; done
 	install -d $(MAN_DIR) $(dir $(BASH_WORDS) $(ZSH_WORDS) $(FISH_WORDS))
 	build/breccia help --man >$(MAN_DIR)/breccia.1

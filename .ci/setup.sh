@@ -44,6 +44,7 @@ table='
 --lib   optional   liblzf       liblzf-dev
 --lib   optheader  zfp.h        libzfp-dev
 --lib   optional   libcurl      libcurl4-openssl-dev
+--lib   optional   libmicrohttpd libmicrohttpd-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++

@@ -20,7 +20,8 @@ int cli_needs_file(const struct cli *cli)
     int flags = cli->command->flags;
 
     return !(flags & CLI_NO_FILE) && !(flags & CLI_LIST && cli_has(cli, "list")) &&
-           !(flags & CLI_USER && cli_has(cli, "user"));
+           !(flags & CLI_USER && cli_has(cli, "user")) &&
+           !(flags & CLI_ROOT && cli_has(cli, "root"));
 }
 
 static int file_exists(const char *name)

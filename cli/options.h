@@ -82,7 +82,8 @@ enum { /* cli_command.flags */
     CLI_LIST = 8,    /* with --list, the command needs no repository          */
     CLI_REV = 16,    /* the second operand is the version to read             */
     CLI_PAGED = 64,  /* long output on a terminal goes through a pager        */
-    CLI_USER = 32    /* with --user, the command needs no repository          */
+    CLI_USER = 32,   /* with --user, the command needs no repository          */
+    CLI_ROOT = 128   /* with --root, the command needs no repository          */
 };
 
 struct cli_command {

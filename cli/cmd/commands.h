@@ -21,6 +21,7 @@ extern const struct cli_command cli_command_branch, cli_command_tag, cli_command
 extern const struct cli_command cli_command_bisect, cli_command_rebase, cli_command_pick, cli_command_revert;
 extern const struct cli_command cli_command_merge, cli_command_restore, cli_command_reset;
 extern const struct cli_command cli_command_oplog, cli_command_undo, cli_command_blame;
+extern const struct cli_command cli_command_serve, cli_command_ui;
 extern const struct cli_command cli_command_backup, cli_command_expire, cli_command_fsck, cli_command_gc,
     cli_command_repack;
 extern const struct cli_command cli_command_completion, cli_command_help;

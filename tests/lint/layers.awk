@@ -11,7 +11,8 @@ BEGIN {
     home["sqlite3.h"] = "src/store/"
     home["cJSON.h"] = home["cjson/cJSON.h"] = "src/base/"
     home["xxhash.h"] = "src/base/ src/backends/"
-    home["pthread.h"] = "src/base/ src/backends/"
+    home["pthread.h"] = "src/base/ src/backends/ src/serve/"
+    home["microhttpd.h"] = "src/serve/http.c"
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["archive.h"] = home["archive_entry.h"] = "src/xfer/tar/"
     home["zip.h"] = "src/xfer/zip.h"
@@ -19,7 +20,7 @@ BEGIN {
     home["curl/curl.h"] = "src/backends/s3_http.c"
     home["zstd.h"] = "codecs/ src/codec/delta_frame.c"
     home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
-    home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c cli/pager.c"
+    home["spawn.h"] = "src/serve/serve_main.c src/xfer/foreign/ cli/cmd/cmd_bisect.c cli/pager.c"
     home["seccomp.h"] = "src/convert/lib/"
     home["zfp.h"] = "codecs/zfp.c"
     home["dlfcn.h"] = "src/base/library.c src/codec/plugin_file.c src/convert/hdf5/hdf5_lib.c"
@@ -110,6 +111,11 @@ function own_include(name,    path, from, to)
             fault("a converter does not include " path)
     } else if (path ~ /^src\/convert\//) {
         fault("only converters include " path)
+    } else if (FILENAME ~ /^src\/serve\//) {
+        if (!is_public(path) && path !~ /^src\/serve\// && path != "cli/credentials.h")
+            fault("the server includes public headers and its own, not " path)
+    } else if (path ~ /^src\/serve\//) {
+        fault("only the server includes " path)
     } else if (!is_public(path)) {
         from = layer_of(FILENAME)
         to = layer_of(path)
@@ -120,7 +126,7 @@ function own_include(name,    path, from, to)
     }
 }
 
-FNR == 1 && FILENAME ~ /^src\/.*\// && FILENAME !~ /^src\/convert\// && !(layer_of(FILENAME) in rank) {
+FNR == 1 && FILENAME ~ /^src\/.*\// && FILENAME !~ /^src\/(convert|serve)\// && !(layer_of(FILENAME) in rank) {
     fault("src/" layer_of(FILENAME) " is not a layer: see tests/lint/run")
 }
 

@@ -1,6 +1,6 @@
 # Every function of src/, codecs/ and cli/ has a name of its own, static ones too:
 # a name then leads to one place. What other files can see begins with brc_ (but
-# for cli/), what they cannot see does not.
+# for cli/, and src/serve/, where it is serve_), what they cannot see does not.
 #
 # Every program has its main().
 #
@@ -23,6 +23,11 @@ function definition(text, line,    name, is_static)
     file_of[name] = FILENAME
     if (FILENAME ~ /^cli\// || name == "main")
         return
+    if (FILENAME ~ /^src\/serve\//) {
+        if (is_static == (name ~ /^serve_/))
+            fault(line, name "(): what other files of the server see is named serve_..., and nothing else")
+        return
+    }
     if (!is_static && name !~ /^brc_/)
         fault(line, name "() is neither static nor named brc_...")
     if (is_static && name ~ /^brc_/ && FILENAME ~ /\.c$/)

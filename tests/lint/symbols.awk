@@ -4,7 +4,8 @@
 #   layers    an arrow points down (-v order=LAYERS, from the lowest), never up
 #   rooms     cli/ uses what breccia.h and breccia_json.h declare and its own; a codec what the public headers
 #             declare and codecs/lib/; only src/codec/builtin.c uses a codec; a converter
-#             (src/convert/) uses what it may, and nothing uses a converter
+#             (src/convert/) uses what it may, and nothing uses a converter; the server (src/serve/) is a
+#             program like any other, and uses cli/credentials.c besides
 #   circles   no file leads back to itself
 #   unused    what a file shows to others is used by another one, or by a test
 #
@@ -83,6 +84,10 @@ function wrong(from, to, name,    a, b)
         return may_convert(from, to, b) ? "" : "a converter does not use " to
     if (b == "convert")
         return "only converters use " to
+    if (a == "serve")
+        return b == "serve" || to == "cli/credentials.c" || name in declared ? "" : "a public header must declare what the server uses"
+    if (b == "serve")
+        return "only the server uses " to
     if (a == "cli")
         return b == "cli" || declared[name] ~ /breccia(_json)?\.h$/ ? "" : "breccia.h does not declare it"
     if (b == "cli")

@@ -1,0 +1,192 @@
+#include "respond.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../breccia_codec.h"
+#include "keys.h"
+#include "listing.h"
+
+/* ---- replies -------------------------------- */
+
+int serve_status(int code)
+{
+    switch (code) {
+    case BRC_EINVAL:
+    case BRC_EMISUSE:
+        return 400;
+    case BRC_ENOTFOUND:
+    case BRC_EAMBIGUOUS:
+        return 404;
+    case BRC_ELIMIT:
+        return 413;
+    case BRC_EUNSUPPORTED:
+        return 501;
+    case BRC_EBUSY:
+    case BRC_ESTALE:
+    case BRC_EINTERRUPT:
+    case BRC_ENOMEM:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+void serve_reply_dispose(serve_reply *reply)
+{
+    brc_buf_dispose(&reply->answer.body);
+    brc_buf_dispose(&reply->location);
+    memset(reply, 0, sizeof(*reply));
+}
+
+void serve_reply_fail(serve_reply *reply, int status, const char *text)
+{
+    serve_reply_dispose(reply);
+    reply->answer.status = status;
+    reply->answer.type = "text/plain; charset=utf-8";
+    if (brc_buf_printf(&reply->answer.body, NULL, "%s\n", text) < 0)
+        brc_buf_dispose(&reply->answer.body);
+    reply->length = reply->answer.body.len;
+    if (status == 503)
+        reply->retry_after = 1;
+}
+
+/* ---- one request -------------------------------- */
+
+/* Fills in what an error says; returns 0 for one that passes if the request waits. */
+static int reply_error(serve_reply *out, const serve_request *q, int rc, const brc_error *err)
+{
+    if (rc == BRC_EBUSY && !q->may_wait) {
+        serve_reply_dispose(out);
+        return 0;
+    }
+    serve_reply_fail(out, serve_status(rc),
+                     err->message[0] != '\0' ? err->message : brc_strerror(rc));
+    return 1;
+}
+
+/* Sends a client that left out the "/" at a directory's end to the right place. */
+static int reply_slash(serve_reply *out, const serve_request *q, brc_error *err)
+{
+    const serve_target *t = q->target;
+    brc_buf *to = &out->location;
+    int rc = brc_buf_printf(to, err, "%s/", q->prefix);
+    if (rc == BRC_OK && t->format == 2)
+        rc = brc_buf_printf(to, err, "v2/");
+    if (rc == BRC_OK && t->rev != NULL) {
+        rc = serve_url_escape(to, t->rev, 0, err);
+        rc = rc == BRC_OK ? brc_buf_append(to, "/", 1, err) : rc;
+    }
+    if (rc == BRC_OK && t->name != NULL)
+        rc = serve_url_escape(to, t->name, 1, err);
+    if (rc == BRC_OK && t->name != NULL)
+        rc = brc_buf_printf(to, err, "%s/", t->key != NULL ? ".zarr" : "");
+    if (rc < 0)
+        return rc;
+    brc_buf location = *to;
+    *to = (brc_buf)BRC_BUF_INIT;
+    serve_reply_fail(out, 301, "a directory's address ends with /");
+    out->location = location;
+    return BRC_OK;
+}
+
+typedef int (*reader_call)(serve_reply *out, serve_reader *reader, const serve_request *q,
+                           brc_error *err);
+
+/* Calls `work` with a reader of the file. */
+static int with_reader(serve_reply *out, serve_files *files, const serve_request *q,
+                       const char *name, reader_call work, brc_error *err)
+{
+    serve_reader *reader;
+    int rc = serve_reader_take(&reader, files, name, q->may_wait, err);
+    if (rc < 0)
+        return rc;
+    if (q->on_reader != NULL)
+        q->on_reader(q->ctx, reader);
+    rc = work(out, reader, q, err);
+    if (q->on_reader != NULL)
+        q->on_reader(q->ctx, NULL);
+    serve_reader_give(reader, rc);
+    return rc;
+}
+
+static int call_api(serve_reply *out, serve_reader *reader, const serve_request *q, brc_error *err)
+{
+    return serve_api(&out->answer, serve_reader_repo(reader), q->target->api, &q->target->query,
+                     &q->limits, err);
+}
+
+static int call_page(serve_reply *out, serve_reader *reader, const serve_request *q, brc_error *err)
+{
+    return serve_page(&out->answer, serve_reader_repo(reader), &q->target->query, &q->limits, err);
+}
+
+/* Answers for the file that the query names, or the only one. */
+static int reply_for_file(serve_reply *out, serve_files *files, const serve_request *q,
+                          reader_call work, brc_error *err)
+{
+    serve_request own = *q;
+    if (!q->may_wait)
+        return brc_fail(err, BRC_EBUSY, "a worker does this");
+    own.limits.file = serve_query_get(&q->target->query, "file");
+    if (own.limits.file == NULL) {
+        int rc = serve_files_only(&own.limits.file, files, err);
+        if (rc < 0)
+            return rc;
+    }
+    return with_reader(out, files, &own, own.limits.file, work, err);
+}
+
+static int reply_page(serve_reply *out, serve_files *files, const serve_request *q, brc_error *err)
+{
+    const char *only;
+    if (serve_query_get(&q->target->query, "file") == NULL &&
+        serve_files_only(&only, files, NULL) < 0)
+        return serve_list_files(out, files, q, err);
+    return reply_for_file(out, files, q, call_page, err);
+}
+
+static int reply_to(serve_reply *out, serve_files *files, const serve_request *q, brc_error *err)
+{
+    switch (q->target->what) {
+    case SERVE_IS_PAGE:
+        return reply_page(out, files, q, err);
+    case SERVE_IS_API:
+        return reply_for_file(out, files, q, call_api, err);
+    case SERVE_IS_KEY:
+        return with_reader(out, files, q, q->target->name, serve_key, err);
+    case SERVE_IS_NAMES:
+        return serve_list_names(out, files, q, err);
+    case SERVE_IS_UNSLASHED:
+        return reply_slash(out, q, err);
+    default:
+        serve_reply_fail(out, 404, "not found");
+        return BRC_OK;
+    }
+}
+
+/* An answer with a tag that the client has already is left out. */
+static void shorten_reply(serve_reply *out, const serve_request *q)
+{
+    serve_answer *a = &out->answer;
+    if (a->status == 0)
+        a->status = 200;
+    if (a->status == 200 && serve_etag_matches(q->if_none_match, a->etag, 0)) {
+        a->status = 304;
+        brc_buf_dispose(&a->body);
+    }
+    if (a->body.len > 0)
+        out->length = a->body.len;
+}
+
+int serve_respond(serve_reply *out, serve_files *files, const serve_request *q)
+{
+    brc_error err = BRC_ERROR_INIT;
+    memset(out, 0, sizeof(*out));
+    const int rc = reply_to(out, files, q, &err);
+    if (rc < 0)
+        return reply_error(out, q, rc, &err);
+    shorten_reply(out, q);
+    return 1;
+}
