@@ -161,6 +161,21 @@ $(LIBEXEC): FORCE
 	    echo '#define BRC_LIBEXEC "$(PREFIX)/libexec/breccia"' >$@
 $(OBJ)/src/xfer/foreign/libexec_default.o: $(LIBEXEC)
 
+# src/serve/page/NAME.* becomes page_file_NAME, without indentation, and a sum of all of them their tag.
+PAGE_FILES := src/serve/page/index.html src/serve/page/style.css src/serve/page/app.js
+PAGE       := build/gen/page_files.h
+$(PAGE): $(PAGE_FILES) Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	@{ for file in $(PAGE_FILES); do \
+	       printf '/* From %s. */\n' $$file; \
+	       printf 'static const char page_file_%s[] =\n' $$(basename $${file%.*}); \
+	       sed -e 's/^ *//' -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $$file; \
+	       echo '    "";'; \
+	   done; \
+	   printf 'static const char page_files_sum[] = "%s";\n' $$(cat $(PAGE_FILES) | cksum | cut -d ' ' -f 1); } >$@
+$(OBJ)/src/serve/page.o: $(PAGE)
+
 # The SQL of src/store, for a test of its plans; check.c looks at every row.
 STATEMENTS := build/gen/sql_statements.h
 $(STATEMENTS): $(filter-out src/store/check.c src/store/copy_tables.c,$(wildcard src/store/*.c)) tests/kit/statements.awk Makefile
@@ -218,7 +233,7 @@ $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ
 
 # libmicrohttpd may come with `setup`, so it is asked for when that is done.
 SERVE_LIBS = $(eval SERVE_LIBS := $$(shell pkg-config --libs libmicrohttpd))$(SERVE_LIBS)
-serve: | setup
+serve: $(OBJ)/libbreccia.a $(OBJ)/cli/credentials.o $(filter-out $(SERVE_MHD),$(SERVE_OBJS)) | setup
 	$(if $(SERVE),@$(MAKE) --no-print-directory $(OUT)/libexec/breccia/serve,)
 $(OBJ)/serve: $(SERVE_OBJS) $(OBJ)/cli/credentials.o $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -355,7 +370,7 @@ mutants: ## puts faults into a copy of the sources, one by one, and sees whether
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
 	    python3 tests/mutants/run.py
 mutants-compile: WARNINGS :=
-mutants-compile: setup $(SCHEMA) $(LIBEXEC)
+mutants-compile: setup $(SCHEMA) $(LIBEXEC) $(PAGE)
 	@COMPILE=$(call quote,$(filter-out -MMD -MP,$(COMPILE))) MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
 	    python3 tests/mutants/run.py --compile
 
@@ -411,7 +426,7 @@ bench-peers: python-setup ## breccia beside other libraries; ROWS, PEERS, ROUNDS
 objects: $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli tests -name '*.c'))
 	@echo $(OBJ)
 
-lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) $(PAGE) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@CC='$(CC)' sh tests/lint/selftest
 	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
 

@@ -10,29 +10,6 @@
 
 /* ---- replies -------------------------------- */
 
-int serve_status(int code)
-{
-    switch (code) {
-    case BRC_EINVAL:
-    case BRC_EMISUSE:
-        return 400;
-    case BRC_ENOTFOUND:
-    case BRC_EAMBIGUOUS:
-        return 404;
-    case BRC_ELIMIT:
-        return 413;
-    case BRC_EUNSUPPORTED:
-        return 501;
-    case BRC_EBUSY:
-    case BRC_ESTALE:
-    case BRC_EINTERRUPT:
-    case BRC_ENOMEM:
-        return 503;
-    default:
-        return 500;
-    }
-}
-
 void serve_reply_dispose(serve_reply *reply)
 {
     brc_buf_dispose(&reply->answer.body);

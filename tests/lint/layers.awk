@@ -136,6 +136,8 @@ FNR == 1 && FILENAME ~ /^src\/.*\// && FILENAME !~ /^src\/(convert|serve)\// && 
         library_include(part[2])
     else if (part[2] == "libexec_path.h" && FILENAME == "src/xfer/foreign/libexec_default.c")
         next
+    else if (part[2] == "page_files.h" && FILENAME == "src/serve/page.c")
+        next
     else if (part[2] ~ /\.sql\.h$/)
         generated_include(part[2])
     else

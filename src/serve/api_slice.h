@@ -1,0 +1,23 @@
+/*
+ * api_slice.h - a selection made small enough, and its elements in a form that a browser takes.
+ */
+#ifndef BRC_SERVE_API_SLICE_H
+#define BRC_SERVE_API_SLICE_H
+
+#include "api.h"
+
+/* A selection whose steps were widened until it is within the limits. */
+typedef struct serve_cut {
+    brc_sel sel;
+    int axes[BRC_MAX_NDIM]; /* those that the selection keeps                   */
+    int naxes;
+    uint64_t every[BRC_MAX_NDIM]; /* of the axes that are kept: by how much the step is wider than asked for */
+    uint64_t touched; /* chunks that are decoded                                */
+    int by_budget;    /* wider than `most` alone would make it                  */
+} serve_cut;
+
+/* Cuts a selection to at most `most` elements along each axis and to the limits. BRC_ELIMIT: even one element is too much. */
+int serve_cut_of(serve_cut *out, const brc_array *array, const brc_sel *sel, uint64_t most, const serve_limits *limits,
+                 brc_error *err);
+
+#endif
