@@ -108,15 +108,27 @@ int cli_place_file(struct cli *cli)
 
 /* ---- the repository -------------------------------- */
 
+static int pin_implementation(struct cli *cli, const char *text)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals == text || equals[1] == '\0')
+        return cli_usage(cli, "--implementation '%s' is not CODEC=NAME, as zstd=libzstd", text);
+    return brc_registry_pin(cli->registry, cli_text(cli, "%.*s", (int)(equals - text), text),
+                            equals + 1, &cli->err);
+}
+
 int cli_load_plugins(struct cli *cli)
 {
-    const char *file;
+    const char *text;
 
-    if (cli->registry || !cli_has(cli, "plugin"))
+    if (cli->registry || (!cli_has(cli, "plugin") && !cli_has(cli, "implementation")))
         return BRC_OK;
     CLI_TRY(brc_registry_new(&cli->registry, &cli->err));
-    for (size_t i = 0; (file = cli_nth_value(cli, "plugin", i)) != NULL; i++)
-        CLI_TRY(brc_registry_load(cli->registry, file, &cli->err));
+    for (size_t i = 0; (text = cli_nth_value(cli, "plugin", i)) != NULL; i++)
+        CLI_TRY(brc_registry_load(cli->registry, text, &cli->err));
+    for (size_t i = 0; (text = cli_nth_value(cli, "implementation", i)) != NULL; i++)
+        CLI_TRY(pin_implementation(cli, text));
     return BRC_OK;
 }
 

@@ -26,6 +26,8 @@ const struct cli_option cli_global_options[] = {
                                 " plug-in's" },
     { "plugin", 0, 1, "FILE", "load codecs, types, backends and pipelines from this shared library;"
                               " repeatable" },
+    { "implementation", 0, 1, "CODEC=NAME", "run this implementation of a codec, which codecs"
+                                            " --list names; repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30; 0: not at all)" },
     { "max-nodes", 0, 1, "N", "visit no more groups and arrays than this (10000000)" },
     { "no-recover", 0, 0, NULL, "read FILE as it is and leave an old journal alone" },

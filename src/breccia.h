@@ -92,6 +92,10 @@ BRC_API BRC_MUST_USE int brc_registry_list(brc_iter **out, const brc_registry *r
  * the plug-in added is removed again. The plug-in stays loaded until the registry is freed. Fails
  * with BRC_EMISUSE if the registry is in use. */
 BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, brc_error *err);
+/* Chooses the implementation of a codec that runs wherever its memory can be used, in place of the one that the
+ * registry would choose. NULL: ends that choice. Fails with BRC_ENOTFOUND if the codec has no implementation of this
+ * name, with BRC_EUNSUPPORTED if the implementation cannot run here, and with BRC_EMISUSE if the registry is in use. */
+BRC_API BRC_MUST_USE int brc_registry_pin(brc_registry *reg, const char *codec, const char *implementation, brc_error *err);
 
 /* ---- repository ---------------------------------------------------------- */
 

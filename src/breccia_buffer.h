@@ -90,6 +90,9 @@ typedef struct brc_buffer_prototype {
     /* The prototype whose memory chunks are decoded into on their way to the device. NULL, or one that this
      * machine lacks: "pool". */
     const char *staging;
+    /* The cost of a copy from the host: `cost` picoseconds for each byte (0: not known, counted as 100) and `call_cost`
+     * nanoseconds for each call. See brc_codec_impl.cost. */
+    uint32_t cost, call_cost;
 } brc_buffer_prototype;
 enum { BRC_PROTOTYPE_HOST = 1 }; /* the processor may read and write all memory of this device */
 #define BRC_FILL_OTHERWISE 1

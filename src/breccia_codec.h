@@ -171,12 +171,20 @@ typedef struct brc_box {
 } brc_box;
 #define BRC_BOX_INIT { sizeof(brc_box), { 0 }, { 0 } }
 
+/* Memory that the processor does not reach, and the stream of the library's caller (breccia_buffer.h). */
+typedef struct brc_there {
+    size_t size;
+    uint32_t device, device_id;
+    void *stream;
+} brc_there;
+
 typedef struct brc_codec_impl {
     size_t size;
     const char *spec;         /* the specification's name                        */
     const char *name;         /* the implementation's own name: "libzstd"        */
     int rank;                 /* the usable implementation of the highest rank runs */
-    int memory;               /* BRC_MEMORY_*: the memory of src and dst         */
+    int memory;               /* BRC_MEMORY_*, or another number of DLPack: the memory of src and dst. Only
+                               * decode_there is used of an implementation for other memory than the host's */
     void *ctx;
     int (*probe)(void *ctx);  /* returns 0 if it cannot run on this machine; NULL: it always can */
     /* Makes the context of one thread for all chains that the thread runs, such as a compressor's
@@ -212,6 +220,16 @@ typedef struct brc_codec_impl {
      * bytes may have any value and need not be decoded. NULL: decode is used. */
     int (*decode_part)(void *ctx, const void *state, void *scratch, brc_span src, uint64_t from, uint64_t to,
                        brc_buf *dst, brc_error *err);
+    /* For memory that the processor does not reach: like decode_batch, where src[i].data and dst[i]->data are
+     * addresses of that memory. dst[i]->limit bytes are there; the call sets dst[i]->len, and returns when the bytes
+     * are there. It begins after what `there->stream` was asked to do before. A status of BRC_EUNSUPPORTED has the
+     * chunk decoded in the host's memory. */
+    int (*decode_there)(void *ctx, const void *state, void *scratch, const brc_there *there, size_t n,
+                        const brc_span *src, brc_buf *const *dst, int *status, brc_error *err);
+    /* The cost of decoding: `cost` picoseconds for each decoded byte (0: not known, counted as 1,000) and `call_cost`
+     * nanoseconds for each call. For a device, the way through the codecs that costs least is taken, the copy to the
+     * device (brc_buffer_prototype.cost) included. */
+    uint32_t cost, call_cost;
 } brc_codec_impl;
 
 /* Register a data type, a codec and an implementation. Each call copies the structure and its

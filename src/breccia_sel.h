@@ -42,8 +42,9 @@ typedef struct brc_buffer_stats {
     uint64_t blocks;    /* pieces of memory that the call took from prototypes */
     uint64_t allocations; /* of these, those that the system had to give       */
     uint64_t spilled;   /* of these, those that are other memory than asked for, because the device was full */
+    uint64_t there;     /* chunks of which codecs of the device decoded the last part */
 } brc_buffer_stats;
-#define BRC_BUFFER_STATS_INIT { sizeof(brc_buffer_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_BUFFER_STATS_INIT { sizeof(brc_buffer_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Memory of the caller that holds elements of a fixed size. The first selected element is `offset`
  * bytes after `data`. All elements must lie within the `len` bytes at `data`. */

@@ -969,10 +969,14 @@ typedef struct brc_codec_info {
     int rank;
     uint32_t flags;             /* BRC_IMPL_*                                 */
     const char *owner;          /* who added it: "breccia", or a plug-in's path */
+    uint32_t device;            /* whose memory it works in: BRC_MEMORY_*, or another number of DLPack */
+    const char *why;            /* why it is chosen among those for this memory, or is not: "the highest rank" */
+    uint32_t cost, call_cost;   /* brc_codec_impl's                           */
 } brc_codec_info;
 enum {
     BRC_IMPL_USABLE = 1, /* its probe says that it can run here               */
-    BRC_IMPL_CHOSEN = 2  /* this registry would run it                        */
+    BRC_IMPL_CHOSEN = 2, /* this registry would run it for its memory         */
+    BRC_IMPL_PINNED = 4  /* brc_registry_pin() named it                       */
 };
 
 typedef struct brc_backend_info {

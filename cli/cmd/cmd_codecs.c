@@ -27,8 +27,11 @@ static int put_codec(struct cli *cli, struct cli_list *list, const brc_codec_inf
 {
     const int usable = (info->flags & BRC_IMPL_USABLE) != 0;
     const int chosen = (info->flags & BRC_IMPL_CHOSEN) != 0;
-    const char *state = chosen ? "used" : usable ? "" : "cannot run here";
+    const int pinned = (info->flags & BRC_IMPL_PINNED) != 0;
+    const char *state = pinned ? "used, pinned" : chosen ? "used" : info->why;
 
+    if (info->device != BRC_MEMORY_HOST)
+        state = cli_text(cli, "%s, for memory of device %u", state, (unsigned)info->device);
     return cli_list_put(
         cli, list,
         CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = CLI_FIT },
@@ -38,6 +41,9 @@ static int put_codec(struct cli *cli, struct cli_list *list, const brc_codec_inf
                    { "rank", CLI_OF((int64_t)info->rank) },
                    { "usable", CLI_OF(usable) },
                    { "chosen", CLI_OF(chosen) },
+                   { "pinned", CLI_OF(pinned) },
+                   { "why", CLI_OF(info->why) },
+                   { "device", CLI_OF((uint64_t)info->device) },
                    { "owner", CLI_OF(info->owner) },
                    { NULL, CLI_OF(state_and_owner(cli, state, info->owner)), .lead = "  ",
                      .narrow = CLI_WRAPPED }));

@@ -159,6 +159,24 @@ class Handle:
             if not done:
                 self.forget()
 
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """Makes all writes of the block, in steps between which others go on, or none if the block fails."""
+        self.call(lib.brc_bulk_begin, self.session)
+        done = 0
+        try:
+            yield
+            done = lib.BRC_END_KEEP
+        finally:
+            try:
+                self.call(lib.brc_bulk_end, self.session, done)
+            except BaseException:
+                done = 0
+                raise
+            finally:
+                if not done:
+                    self.forget()
+
     def take_buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """Returns the bytes that function(out, *args, err) appends to a buffer."""
         out = sized("brc_buf")

@@ -151,8 +151,10 @@ class Group(GroupCalls, MutableMapping[str, Any]):
                        chunk=_chunks(chunks, extents), codecs_json=codecs, compressors_json=compressors,
                        backend_json=backend, dimension_names=dimension_names, attrs_json=attributes or None,
                        chunk_key_encoding=chunk_key_encoding)
-        with self.session.transaction() if overwrite or data is not None else nullcontext():
-            if overwrite and path in self:
+        replaces = overwrite and path in self
+        at_once = self.session.transaction if replaces else self.session._in_steps if data is not None else nullcontext
+        with at_once():
+            if replaces:
                 del self[path]
             with self._pool.at_work() as native:
                 opened = native.made(lib.brc_array_create, "brc_array", text(at), spec)
@@ -294,6 +296,12 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """Makes all changes of this thread in the block one transaction: all of them, or none if the block fails.
         Other writers wait meanwhile. zarr works in another thread, so its calls raise MisuseError."""
         with self._sessions.pin() as native, native.transaction():
+            yield
+
+    @contextmanager
+    def _in_steps(self) -> Iterator[None]:
+        """Makes all writes of this thread in the block, or none if the block fails. Others need not wait."""
+        with self._sessions.pin() as native, native.bulk():
             yield
 
     @contextmanager

@@ -17,9 +17,6 @@
 #include "chain_steps.h"
 #include "delta_frame.h"
 
-static int step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
-static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
-                    const brc_wanted *wanted, brc_buf *dst, brc_error *err);
 static int run_theirs(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
                       const brc_span *src, const brc_box *box, brc_buf *dst, size_t *failed,
                       brc_error *err);
@@ -60,7 +57,7 @@ static int copy_unchanged(const brc_chain *chain, int way, brc_span src, brc_buf
     if (way == BRC_DECODE && len != BRC_LEN_VARIES && src.len != len) {
         int rc = brc_fail(&cause, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %llu", src.len,
                           (unsigned long long)len);
-        return step_fail(chain->to_bytes, rc, &cause, err);
+        return brc_step_fail(chain->to_bytes, rc, &cause, err);
     }
     return brc_buf_append(dst, src.data, src.len, err);
 }
@@ -126,7 +123,7 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
         const brc_step *step = brc_chain_active(chain, way, i);
         int in_part = chain_wanted(chain, step, chain->nactive - 1 - i, box, &part, &wanted);
         out->len = 0;
-        rc = step_run(step, scratch, way, src, in_part ? &wanted : NULL, out, err);
+        rc = brc_step_run(step, scratch, way, src, in_part ? &wanted : NULL, out, err);
         src = (brc_span){ out->data, out->len };
     }
     if (rc < 0)
@@ -135,19 +132,13 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
 }
 
 /* Returns whether the scratch's pipeline has a function of its own for this direction. */
-static int is_theirs(const brc_scratch *scratch, int way)
-{
-    const brc_pipeline *p = scratch->pipeline;
-    return p != NULL && (way == BRC_DECODE ? p->decode : p->encode) != NULL;
-}
-
 int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
                      const brc_box *box, brc_buf *dst, brc_error *err)
 {
     size_t failed;
     if (box != NULL)
         BRC_TRY(brc_sized_check(box->size, sizeof(*box), "brc_box", err));
-    if (is_theirs(scratch, BRC_DECODE))
+    if (brc_scratch_is_theirs(scratch, BRC_DECODE))
         return run_theirs(chain, scratch, BRC_DECODE, 1, &src, box, dst, &failed, err);
     return chain_run(chain, scratch, BRC_DECODE, src, box, dst, err);
 }
@@ -156,7 +147,7 @@ int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
                      brc_error *err)
 {
     size_t failed;
-    if (is_theirs(scratch, BRC_ENCODE))
+    if (brc_scratch_is_theirs(scratch, BRC_ENCODE))
         return run_theirs(chain, scratch, BRC_ENCODE, 1, &src, NULL, dst, &failed, err);
     return chain_run(chain, scratch, BRC_ENCODE, src, NULL, dst, err);
 }
@@ -397,7 +388,7 @@ static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_jso
             spec->close(spec->ctx, step->state);
     }
     if (rc < 0)
-        return step_fail(step, rc, &cause, err);
+        return brc_step_fail(step, rc, &cause, err);
     step->flags = spec->flags | out.flags;
     step->in_len = proto->len;
     step->in_max = proto->max_len;
@@ -661,11 +652,9 @@ void brc_scratch_free(brc_scratch *scratch)
     free(scratch);
 }
 
-/* Returns the implementation's context, which all chains of this worker share. */
-static int scratch_context(brc_scratch *scratch, const brc_step *step, void **out, brc_error *err)
+int brc_step_context(const brc_step *step, const brc_codec_impl *impl, brc_scratch *scratch,
+                     void **out, brc_error *err)
 {
-    const brc_codec_impl *impl = step->impl;
-
     *out = NULL;
     if (impl->scratch_new == NULL)
         return BRC_OK;
@@ -684,8 +673,7 @@ static int scratch_context(brc_scratch *scratch, const brc_step *step, void **ou
 
 /* ---- one step ----------------------------------------------------------------------- */
 
-/* Hands a codec's error on, with the codec's name before the message and as the source. */
-static int step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err)
+int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err)
 {
     const char *name = step->entry->spec.name;
     char source[sizeof(err->source)];
@@ -762,9 +750,8 @@ static int step_check_len(const brc_step *step, int way, size_t src_len, size_t 
     return BRC_OK;
 }
 
-/* Translates a codec's result code into one of the library's. */
-static int step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len,
-                      const brc_buf *dst, brc_error *cause)
+int brc_step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len,
+                   const brc_buf *dst, brc_error *cause)
 {
     if (rc > 0)
         return brc_fail(cause, BRC_EINTERNAL, "the codec gave the result %d", rc);
@@ -773,18 +760,17 @@ static int step_judge(const brc_step *step, int way, int limited, int rc, size_t
     return rc < 0 ? rc : step_check_len(step, way, src_len, dst->len, cause);
 }
 
-/* Runs one step. wanted: the part to decode; NULL: all. */
-static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
-                    const brc_wanted *wanted, brc_buf *dst, brc_error *err)
+int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
+                 const brc_wanted *wanted, brc_buf *dst, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
     brc_error cause = BRC_ERROR_INIT;
     size_t limit = dst->limit;
     void *ctx = NULL;
 
-    int rc = scratch_context(scratch, step, &ctx, &cause);
+    int rc = brc_step_context(step, impl, scratch, &ctx, &cause);
     if (rc < 0)
-        return step_fail(step, rc, &cause, err);
+        return brc_step_fail(step, rc, &cause, err);
     src = brc_step_source(src);
     int limited = step_put_limit(step, way, src.len, dst);
     if (way == BRC_DECODE && wanted != NULL && wanted->box != NULL)
@@ -797,8 +783,8 @@ static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_spa
     else
         rc = impl->encode(impl->ctx, step->state, ctx, src, dst, &cause);
     dst->limit = limit;
-    rc = step_judge(step, way, limited, rc, src.len, dst, &cause);
-    return rc < 0 ? step_fail(step, rc, &cause, err) : BRC_OK;
+    rc = brc_step_judge(step, way, limited, rc, src.len, dst, &cause);
+    return rc < 0 ? brc_step_fail(step, rc, &cause, err) : BRC_OK;
 }
 
 /* ---- one step, many items ----------------------------------------------------------- */
@@ -807,7 +793,7 @@ static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t
                      const brc_span *src, brc_buf *const *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = step_run(step, scratch, way, src[i], NULL, dst[i], err);
+        int rc = brc_step_run(step, scratch, way, src[i], NULL, dst[i], err);
         if (rc < 0) {
             *failed = i;
             return rc;
@@ -844,10 +830,10 @@ static int step_run_batch(const brc_step *step, brc_scratch *scratch, int way, s
     *failed = n;
     if (n == 0 || (way == BRC_DECODE ? impl->decode_batch : impl->encode_batch) == NULL)
         return step_loop(step, scratch, way, n, src, dst, failed, err);
-    int rc = scratch_context(scratch, step, &ctx, &cause);
+    int rc = brc_step_context(step, impl, scratch, &ctx, &cause);
     if (rc < 0) {
         *failed = 0;
-        return step_fail(step, rc, &cause, err);
+        return brc_step_fail(step, rc, &cause, err);
     }
     for (size_t i = 0; i < n; i++) {
         limited &= step_put_limit(step, way, src[i].len, dst[i]);
@@ -864,14 +850,14 @@ static int step_run_batch(const brc_step *step, brc_scratch *scratch, int way, s
         int len_rc = step_check_len(step, way, src[i].len, dst[i]->len, &cause);
         if (len_rc < 0) {
             *failed = i;
-            return step_fail(step, len_rc, &cause, err);
+            return brc_step_fail(step, len_rc, &cause, err);
         }
     }
     *failed = worst;
     if (worst == n)
         return BRC_OK;
-    rc = step_judge(step, way, limited, rc, src[worst].len, dst[worst], &cause);
-    return step_fail(step, rc < 0 ? rc : BRC_EINTERNAL, &cause, err);
+    rc = brc_step_judge(step, way, limited, rc, src[worst].len, dst[worst], &cause);
+    return brc_step_fail(step, rc < 0 ? rc : BRC_EINTERNAL, &cause, err);
 }
 
 /* ==== chain batch ================================ */
@@ -1038,7 +1024,7 @@ static int batch_run(const brc_chain *chain, brc_scratch *scratch, int way, size
 static int chain_run_batch(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
                            const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
-    return is_theirs(scratch, way)
+    return brc_scratch_is_theirs(scratch, way)
                ? run_theirs(chain, scratch, way, n, src, NULL, dst, failed, err)
                : batch_run(chain, scratch, way, n, src, dst, failed, err);
 }
@@ -1058,7 +1044,7 @@ int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t 
 int brc_chain_has_batches(const brc_chain *chain, const brc_scratch *scratch, int encodes)
 {
     const int way = encodes ? BRC_ENCODE : BRC_DECODE;
-    return is_theirs(scratch, way) ? scratch->pipeline->most != 1
+    return brc_scratch_is_theirs(scratch, way) ? scratch->pipeline->most != 1
                                    : chain_has_batch_form(chain, way);
 }
 

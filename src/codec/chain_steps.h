@@ -64,4 +64,22 @@ typedef struct brc_wanted {
     uint64_t from, to;
 } brc_wanted;
 
+/* Finds an implementation's context, which all chains of this worker share. */
+BRC_MUST_USE int brc_step_context(const brc_step *step, const brc_codec_impl *impl, brc_scratch *scratch, void **out,
+                                  brc_error *err);
+/* Runs one step. wanted: the part to decode; NULL: all. */
+BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, const brc_wanted *wanted,
+                              brc_buf *dst, brc_error *err);
+/* Translates a codec's result code into one of the library's. `limited`: the step's own limit was that of dst. */
+BRC_MUST_USE int brc_step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len, const brc_buf *dst,
+                                brc_error *cause);
+/* Hands a codec's error on, with the codec's name before the message and as the source. */
+BRC_MUST_USE int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
+/* Returns whether the scratch's pipeline runs the chains, and not chain.c. */
+static inline int brc_scratch_is_theirs(const brc_scratch *scratch, int way)
+{
+    const brc_pipeline *p = scratch->pipeline;
+    return p != NULL && (way == BRC_DECODE ? p->decode : p->encode) != NULL;
+}
+
 #endif

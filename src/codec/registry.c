@@ -56,20 +56,57 @@ static const char *codec_kind_name(int kind)
     }
 }
 
+/* Says why an implementation is chosen for its memory, or is not. */
+static const char *impl_reason(const brc_codec_entry *entry, const brc_impl_slot *slot,
+                               const brc_codec_impl *chosen)
+{
+    if (!slot->usable)
+        return "cannot run here";
+    if (entry->pinned == &slot->impl)
+        return "pinned";
+    if (chosen == &slot->impl)
+        return "the highest rank";
+    if (entry->pinned == chosen)
+        return "another one is pinned";
+    return slot->impl.rank < chosen->rank ? "a lower rank" : "the same rank, but added later";
+}
+
+const brc_codec_impl *brc_registry_impl(const brc_registry *reg, const brc_codec_entry *entry,
+                                        int device)
+{
+    if (device != BRC_MEMORY_HOST && reg->nthere == 0)
+        return NULL;
+    if (entry->pinned != NULL && entry->pinned->memory == device)
+        return entry->pinned;
+    for (size_t i = 0; i < reg->nimpls; i++) {
+        const brc_impl_slot *slot = reg->impls[i];
+        if (slot->usable && slot->impl.memory == device &&
+            strcmp(slot->impl.spec, entry->spec.name) == 0)
+            return &slot->impl;
+    }
+    return NULL;
+}
+
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
 {
     if (i >= reg->nimpls)
         return 0;
     const brc_impl_slot *slot = reg->impls[i];
     const brc_codec_entry *entry = brc_registry_codec(reg, slot->impl.spec);
+    const brc_codec_impl *chosen = brc_registry_impl(reg, entry, slot->impl.memory);
     *out = (brc_codec_info){
         .name = slot->impl.spec,
         .kind = codec_kind_name(entry->spec.kind),
         .implementation = slot->impl.name,
         .rank = slot->impl.rank,
         .flags = (slot->usable ? BRC_IMPL_USABLE : 0) |
-                 (entry->impl == &slot->impl ? BRC_IMPL_CHOSEN : 0),
+                 (chosen == &slot->impl ? BRC_IMPL_CHOSEN : 0) |
+                 (entry->pinned == &slot->impl ? BRC_IMPL_PINNED : 0),
         .owner = brc_origin_name(&slot->origin),
+        .device = (uint32_t)slot->impl.memory,
+        .why = impl_reason(entry, slot, chosen),
+        .cost = slot->impl.cost,
+        .call_cost = slot->impl.call_cost,
     };
     return 1;
 }
@@ -207,15 +244,18 @@ static int impl_check(const brc_registry *reg, const brc_codec_impl *impl, brc_e
             err, BRC_ENOTFOUND,
             "the implementation \"%s\" is for the codec \"%s\", which must be added first",
             impl->name, impl->spec != NULL ? impl->spec : "");
+    if (impl->memory != BRC_MEMORY_HOST && impl->memory != 1)
+        return impl->decode_there != NULL
+                   ? BRC_OK
+                   : brc_fail(err, BRC_EINVAL,
+                              "the implementation \"%s\" is for memory of device %d, and lacks its "
+                              "decode_there function",
+                              impl->name, impl->memory);
     if (impl->size < offsetof(brc_codec_impl, encode_batch) || impl->encode == NULL ||
         impl->decode == NULL)
         return brc_fail(err, BRC_EINVAL,
                         "the implementation \"%s\" lacks its encode or decode function",
                         impl->name);
-    if (impl->memory != BRC_MEMORY_HOST)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "the implementation \"%s\" needs memory of kind %d, which this build lacks",
-                        impl->name, impl->memory);
     return BRC_OK;
 }
 
@@ -234,6 +274,8 @@ static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc
     slot->impl.spec = spec;
     slot->impl.name = name;
     slot->impl.owner = slot->origin.owner;
+    if (slot->impl.memory == 1) /* DLPack's number of the host */
+        slot->impl.memory = BRC_MEMORY_HOST;
     slot->usable = impl->probe == NULL || impl->probe(impl->ctx) != 0;
     *out = slot;
     return BRC_OK;
@@ -251,14 +293,11 @@ static int impl_goes_before(const brc_impl_slot *a, const brc_impl_slot *b)
     return by_spec < 0 || (by_spec == 0 && a->impl.rank > b->impl.rank);
 }
 
-/* Chooses the first usable implementation in the order of the list: of equal ranks the earlier
- * one. */
-static void registry_choose(brc_registry *reg, brc_codec_entry *entry)
+/* Chooses the pinned implementation, or else the first usable one in the order of the list: of
+ * equal ranks the earlier one. */
+static void registry_choose(const brc_registry *reg, brc_codec_entry *entry)
 {
-    entry->impl = NULL;
-    for (size_t i = 0; i < reg->nimpls && entry->impl == NULL; i++)
-        if (reg->impls[i]->usable && strcmp(reg->impls[i]->impl.spec, entry->spec.name) == 0)
-            entry->impl = &reg->impls[i]->impl;
+    entry->impl = brc_registry_impl(reg, entry, BRC_MEMORY_HOST);
 }
 
 static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err)
@@ -282,6 +321,7 @@ static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_
     for (; at > 0 && impl_goes_before(slot, reg->impls[at - 1]); at--)
         reg->impls[at] = reg->impls[at - 1];
     reg->impls[at] = slot;
+    reg->nthere += slot->impl.memory != BRC_MEMORY_HOST;
     registry_choose(reg, &codec->entry);
     return BRC_OK;
 }
@@ -297,6 +337,35 @@ int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_err
     if (rc < 0 && copy.destroy != NULL)
         copy.destroy(copy.ctx);
     return rc;
+}
+
+int brc_registry_pin(brc_registry *reg, const char *codec, const char *implementation,
+                     brc_error *err)
+{
+    if (reg == NULL || codec == NULL)
+        return brc_fail(err, BRC_EINVAL, "a registry and a codec are needed");
+    if (atomic_load(&reg->by.frozen))
+        return brc_fail(err, BRC_EMISUSE,
+                        "the registry is in use: choose implementations before the first "
+                        "brc_open()");
+    brc_codec_slot *slot = registry_find_codec(reg, codec);
+    const brc_impl_slot *found = NULL;
+    for (size_t i = 0; slot != NULL && implementation != NULL && i < reg->nimpls; i++)
+        if (strcmp(reg->impls[i]->impl.spec, slot->entry.spec.name) == 0 &&
+            strcmp(reg->impls[i]->impl.name, implementation) == 0)
+            found = reg->impls[i];
+    if (slot == NULL)
+        return brc_fail(err, BRC_ENOTFOUND, "the codec \"%s\" is not known", codec);
+    if (implementation != NULL && found == NULL)
+        return brc_fail(err, BRC_ENOTFOUND, "the codec \"%s\" has no implementation \"%s\"", codec,
+                        implementation);
+    if (found != NULL && !found->usable)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "the implementation \"%s\" of \"%s\" cannot run here", implementation,
+                        codec);
+    slot->entry.pinned = found != NULL ? &found->impl : NULL;
+    registry_choose(reg, &slot->entry);
+    return BRC_OK;
 }
 
 int brc_registry_add_prototype(brc_registry *reg, const brc_buffer_prototype *prototype,
@@ -319,6 +388,15 @@ int brc_registry_new_empty(brc_registry **out, brc_error *err)
     return BRC_OK;
 }
 
+static void registry_drop_impl(brc_registry *reg, brc_impl_slot *slot)
+{
+    brc_codec_slot *codec = registry_find_codec(reg, slot->impl.spec);
+    if (codec->entry.pinned == &slot->impl)
+        codec->entry.pinned = NULL;
+    reg->nthere -= slot->impl.memory != BRC_MEMORY_HOST;
+    impl_slot_free(slot);
+}
+
 /* Removes implementations before their specifications: the reverse of the order of adding. */
 void brc_registry_take_back(brc_registry *reg, size_t plugin)
 {
@@ -326,7 +404,7 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
 
     for (size_t i = 0; i < reg->nimpls; i++) {
         if (reg->impls[i]->origin.plugin == plugin)
-            impl_slot_free(reg->impls[i]);
+            registry_drop_impl(reg, reg->impls[i]);
         else
             reg->impls[kept++] = reg->impls[i];
     }

@@ -30,11 +30,14 @@ void brc_registry_freeze(const brc_registry *reg);
 
 typedef struct brc_codec_entry {
     brc_codec_spec spec;
-    const brc_codec_impl *impl; /* the chosen implementation; NULL: none can run here */
+    const brc_codec_impl *impl; /* the chosen implementation for the host's memory; NULL: none can run here */
+    const brc_codec_impl *pinned; /* by brc_registry_pin(), for memory of any kind; NULL: none */
 } brc_codec_entry;
 /* Finds a codec by its name or an alias. Returns NULL if the name is not known. */
 const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *name);
 
+/* Finds the chosen implementation for memory of a device, BRC_MEMORY_HOST included. Returns NULL if none can run here. */
+const brc_codec_impl *brc_registry_impl(const brc_registry *reg, const brc_codec_entry *entry, int device);
 /* Describes the i-th of all implementations, for listing. Returns 0 past the end. */
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
 
@@ -123,6 +126,7 @@ struct brc_registry {
     brc_impl_slot **impls; /* by the specification's name, then the highest rank first,
                                 then in the order in which they were added         */
     size_t nimpls, impls_cap;
+    size_t nthere; /* of these, those for other memory than the host's           */
     brc_named_list backends, pipelines;
     brc_prototype_list prototypes;
     void **plugins; /* handles of shared objects, in the order of loading        */

@@ -35,7 +35,19 @@ t codecs
 
 echo '# --list'
 breccia codecs --list | awk '{ print $1, $2 }' | sort -u | grep -v zfp # not in every build
-breccia codecs r.brc --list --json | tr '{' '\n' | grep -c '"name":"\(bytes\|zstd\|gzip\|blosc\|crc32c\|transpose\)","kind":"[a-z]*->[a-z]*","implementation":"[^"]*","rank":[-0-9]*,"usable":true,"chosen":true,"owner":"breccia"}'
+breccia codecs r.brc --list --json | tr '{' '\n' | grep -c '"name":"\(bytes\|zstd\|gzip\|blosc\|crc32c\|transpose\)","kind":"[a-z]*->[a-z]*","implementation":"[^"]*","rank":[-0-9]*,"usable":true,"chosen":true,"pinned":false,"why":"the highest rank","device":0,"owner":"breccia"}'
+
+echo '# --implementation'
+pinned() { breccia codecs --list "$@" | grep '^crc32c ' | grep -c "$what"; }
+what='slicing-by-8 *a lower rank$\|sse4.2 *cannot run here$' pinned
+what='slicing-by-8 *used, pinned$' pinned --implementation crc32c=slicing-by-8
+breccia codecs --list --json --implementation crc32c=slicing-by-8 | tr '{' '\n' | grep -c '"slicing-by-8".*"chosen":true,"pinned":true,"why":"pinned"'
+t create r.brc /sum --shape 8 --dtype int16 --codecs '[{"name":"bytes","configuration":{"endian":"little"}},"crc32c"]' --implementation crc32c=slicing-by-8
+t write r.brc /sum --value 7 --implementation crc32c=slicing-by-8
+t read r.brc /sum
+t read r.brc /sum --implementation crc32c=none
+t read r.brc /sum --implementation nonesuch=none
+t read r.brc /sum --implementation crc32c
 
 echo '# compressors alone: the rest of the list stays, also around inner chunks'
 q create r.brc /plain --shape 8 --dtype int32 --codecs '[{"name":"transpose","configuration":{"order":[0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":1}},"crc32c"]'

@@ -279,7 +279,7 @@ TEST(shorter_and_incomplete_tables_are_judged)
     ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_EINVAL);
     impl = plain_impl("acme.old", "x", 0);
     impl.memory = 7;
-    ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_EUNSUPPORTED);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_EINVAL);
     ck_assert_int_eq(brc_registry_add_impl(NULL, &impl, &registry_err), BRC_EINVAL);
 }
 
@@ -329,7 +329,7 @@ TEST(M4_rank_and_probe_choose)
 
 TEST(M4_the_listing_shows_who_was_chosen)
 {
-    brc_codec_info info, before = { "", "", "", 0, 0, "" };
+    brc_codec_info info, before = { .name = "" };
     size_t n = 0, names = 0, chosen = 0, crc = 0;
     brc_codec_impl never = plain_impl("zstd", "gpu", 100);
 
@@ -345,8 +345,12 @@ TEST(M4_the_listing_shows_who_was_chosen)
         ck_assert(!is_chosen || (info.flags & BRC_IMPL_USABLE));
         if (strcmp(info.name, "crc32c") == 0)
             crc++;
-        if (strcmp(info.implementation, "gpu") == 0)
+        ck_assert(is_chosen == (strcmp(info.why, "the highest rank") == 0));
+        ck_assert_uint_eq(info.device, BRC_MEMORY_HOST);
+        if (strcmp(info.implementation, "gpu") == 0) {
             ck_assert(info.flags == 0 && info.rank == 100);
+            ck_assert_str_eq(info.why, "cannot run here");
+        }
         if (strcmp(info.name, "transpose") == 0)
             ck_assert_str_eq(info.kind, "array->array");
         if (strcmp(info.name, "bytes") == 0)
@@ -359,6 +363,94 @@ TEST(M4_the_listing_shows_who_was_chosen)
     ck_assert_uint_eq(chosen, names); /* each has one                             */
     ck_assert_uint_ge(crc, 1);
     ck_assert_int_eq(brc_registry_each(registry_now, n, &info), 0);
+}
+
+/* Returns what the listing says of an implementation of acme.codec. */
+static const brc_codec_info *registry_info(const char *implementation)
+{
+    static brc_codec_info info;
+    for (size_t i = 0; brc_registry_each(registry_now, i, &info); i++)
+        if (strcmp(info.implementation, implementation) == 0)
+            return &info;
+    ck_abort_msg("%s is not listed", implementation);
+    return NULL;
+}
+
+static int never_there(void *ctx, const void *state, void *scratch, const brc_there *there,
+                       size_t n, const brc_span *src, brc_buf *const *dst, int *status,
+                       brc_error *err)
+{
+    (void)ctx, (void)state, (void)scratch, (void)there, (void)n, (void)src, (void)dst, (void)status;
+    return brc_fail(err, BRC_EINTERNAL, "nobody calls it");
+}
+
+TEST(M4_a_pinned_implementation_runs)
+{
+    brc_codec_spec spec = plain_spec("acme.codec", NULL);
+    brc_codec_impl never = plain_impl("acme.codec", "never", 100),
+                   slow = plain_impl("acme.codec", "slow", 0),
+                   fast = plain_impl("acme.codec", "fast", 5),
+                   twin = plain_impl("acme.codec", "twin", 5);
+    never.probe = plain_probe_no;
+    ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &never, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &slow, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &fast, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &twin, &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_info("slow")->why, "a lower rank");
+    ck_assert_str_eq(registry_info("twin")->why, "the same rank, but added later");
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "slow", &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_chosen("acme.codec"), "slow");
+    ck_assert_str_eq(registry_info("slow")->why, "pinned");
+    ck_assert_int_eq(registry_info("slow")->flags,
+                     BRC_IMPL_USABLE | BRC_IMPL_CHOSEN | BRC_IMPL_PINNED);
+    ck_assert_str_eq(registry_info("fast")->why, "another one is pinned");
+    ck_assert_int_eq(registry_info("fast")->flags, BRC_IMPL_USABLE);
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", NULL, &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_chosen("acme.codec"), "fast");
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.none", "slow", &registry_err),
+                     BRC_ENOTFOUND);
+    registry_says("\"acme.none\" is not known");
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "other", &registry_err),
+                     BRC_ENOTFOUND);
+    registry_says("has no implementation \"other\"");
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "never", &registry_err),
+                     BRC_EUNSUPPORTED);
+    registry_says("cannot run here");
+    brc_registry_freeze(registry_now);
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "slow", &registry_err),
+                     BRC_EMISUSE);
+    registry_says("before the first brc_open()");
+}
+
+TEST(M4_each_memory_has_its_own_choice)
+{
+    brc_codec_spec spec = plain_spec("acme.codec", NULL);
+    brc_codec_impl host = plain_impl("acme.codec", "host", 0);
+    brc_codec_impl there = {.size = sizeof(there), .spec = "acme.codec", .name = "there", .rank = 9,
+                            .memory = 12};
+    brc_codec_impl more = {.size = sizeof(more), .spec = "acme.codec", .name = "more", .rank = 10,
+                           .memory = 12, .decode_there = never_there, .cost = 7, .call_cost = 8};
+    ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &there, &registry_err), BRC_EINVAL);
+    registry_says("lacks its decode_there function");
+    there.decode_there = never_there;
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &there, &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_chosen("acme.codec"), "none"); /* the host cannot run it */
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &host, &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_chosen("acme.codec"), "host");
+    ck_assert(registry_info("there")->flags & BRC_IMPL_CHOSEN);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &more, &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_chosen("acme.codec"), "host");
+    ck_assert_str_eq(registry_info("there")->why, "a lower rank");
+    ck_assert_uint_eq(registry_info("more")->device, 12);
+    ck_assert_uint_eq(registry_info("more")->cost, 7);
+    ck_assert_uint_eq(registry_info("more")->call_cost, 8);
+    /* pinned for the device, the host's choice stays */
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "there", &registry_err), BRC_OK);
+    ck_assert_str_eq(registry_info("there")->why, "pinned");
+    ck_assert_str_eq(registry_info("more")->why, "another one is pinned");
+    ck_assert_str_eq(registry_chosen("acme.codec"), "host");
 }
 
 /* Every implementation that can run here gives the bytes that the first one gives. */

@@ -1,7 +1,7 @@
 /*
  * Plug-in: a device that is none. The pages of its memory fault in every hand but its own, so that
  * code of the host that touches them is found. It has room for as many bytes as a test says; when
- * that is full, it spills to the host's memory if it may.
+ * that is full, it spills to the host's memory if it may. If a test says so, it also has codecs.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,17 +9,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <zstd.h>
+
 #include "../../src/breccia_buffer.h"
 
 #define DEVICE 12 /* DLPack's number for devices that have none of their own */
 
 /* Counters that tests look at, and switches. */
 BRC_API extern unsigned long device_from_host, device_to_host, device_fills, device_live,
-    device_opened, device_closed, device_destroyed, device_room, device_fails_after;
+    device_opened, device_closed, device_destroyed, device_room, device_fails_after, device_codecs,
+    device_zstd_cost, device_decoded, device_refuses;
 unsigned long device_from_host, device_to_host, device_fills, device_live;
 unsigned long device_opened, device_closed, device_destroyed;
 unsigned long device_room; /* bytes that fit; 0: all              */
 unsigned long device_fails_after; /* copies until one fails; 0: none does */
+
+unsigned long device_codecs;      /* registers them: 1 zstd, 2 crc32c; 4: pins zstd */
+unsigned long device_zstd_cost;   /* of a byte                       */
+unsigned long device_decoded;     /* calls                           */
+unsigned long device_refuses;     /* 1: every chunk, 2: calls it damaged, 3: loses a byte */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long held; /* bytes */
@@ -176,6 +184,75 @@ static void device_destroy(void *ctx)
     device_destroyed++;
 }
 
+/* ---- codecs -------------------------------- */
+
+static int zstd_there(brc_span src, brc_buf *dst, brc_error *err)
+{
+    const size_t len = ZSTD_decompress(dst->data, dst->limit, src.data, src.len);
+    if (ZSTD_isError(len))
+        return brc_fail(err, BRC_ECORRUPT, "the device cannot decode it");
+    dst->len = len;
+    return BRC_OK;
+}
+
+/* Without a look at the checksum, which the host's implementation is there for. */
+static int crc32c_there(brc_span src, brc_buf *dst, brc_error *err)
+{
+    if (src.len < 4 || src.len - 4 > dst->limit)
+        return brc_fail(err, BRC_ECORRUPT, "the device cannot decode it");
+    memcpy(dst->data, src.data, src.len - 4);
+    dst->len = src.len - 4;
+    return BRC_OK;
+}
+
+/* `ctx` says which codec. */
+static int device_decode(void *ctx, const void *state, void *scratch, const brc_there *there,
+                         size_t n, const brc_span *src, brc_buf *const *dst, int *status,
+                         brc_error *err)
+{
+    int rc = BRC_OK;
+    (void)state;
+    (void)scratch;
+    if (there->size < sizeof(*there) || there->device != DEVICE)
+        return brc_fail(err, BRC_EINTERNAL, "it was given memory of another device");
+    pthread_mutex_lock(&lock);
+    device_decoded++;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        (void)pages_around(src[i].data, src[i].len, PROT_READ | PROT_WRITE);
+        (void)pages_around(dst[i]->data, dst[i]->limit, PROT_READ | PROT_WRITE);
+        rc = device_refuses == 1   ? BRC_EUNSUPPORTED
+             : device_refuses == 2 ? brc_fail(err, BRC_ECORRUPT, "the device says so")
+             : ctx == NULL         ? zstd_there(src[i], dst[i], err)
+                                   : crc32c_there(src[i], dst[i], err);
+        dst[i]->len -= device_refuses == 3;
+        status[i] = rc;
+        (void)pages_around(src[i].data, src[i].len, PROT_NONE);
+        (void)pages_around(dst[i]->data, dst[i]->limit, PROT_NONE);
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+static int add_device_codecs(brc_registry *reg, brc_error *err)
+{
+    static int other;
+    brc_codec_impl impl = {.size = sizeof(impl),
+                           .spec = "zstd",
+                           .name = "org.example.device",
+                           .memory = DEVICE,
+                           .decode_there = device_decode,
+                           .cost = (uint32_t)device_zstd_cost};
+    int rc = device_codecs & 1 ? brc_registry_add_impl(reg, &impl, err) : BRC_OK;
+    impl.spec = "crc32c";
+    impl.ctx = &other;
+    impl.cost = 1;
+    if (rc == BRC_OK && device_codecs & 2)
+        rc = brc_registry_add_impl(reg, &impl, err);
+    if (rc == BRC_OK && device_codecs & 4)
+        rc = brc_registry_pin(reg, "zstd", impl.name, err);
+    return rc;
+}
+
 int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
 {
     const brc_buffer_prototype device = {.size = sizeof(device),
@@ -190,5 +267,7 @@ int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
                                          .fill = device_fill,
                                          .destroy = device_destroy};
     int rc = BRC_PLUGIN_CHECK(abi, err);
-    return rc < 0 ? rc : brc_registry_add_prototype(reg, &device, err);
+    if (rc == BRC_OK)
+        rc = brc_registry_add_prototype(reg, &device, err);
+    return rc < 0 ? rc : add_device_codecs(reg, err);
 }

@@ -11,6 +11,7 @@
 #include "../kit/effort.h"
 #include "../kit/ios.h"
 #include "../kit/memory_kit.h"
+#include "../kit/plugin_kit.h"
 #include "../kit/suite.h"
 
 TEST_SUITE(buffers);
@@ -637,7 +638,148 @@ TEST(M10_an_error_that_the_driver_reports_late_fails_the_read)
     brc_tensor_free(t);
 }
 
+/* ---- codecs of a device -------------------------------- */
+
+CASE("codecs there");
+
+#define SUMMED "[" ZSTD ",{\"name\":\"crc32c\"}]"
+enum { THERE_CHUNKS = 5, THERE_BYTES = ROWS * COLUMNS * 4 };
+
+/* Starts with codecs of the device: of zstd 1, of crc32c 2; 4: zstd is pinned. `cost` is that of
+ * zstd. */
+static void *start_there(unsigned long codecs, unsigned long cost, const char *list)
+{
+    char path[4096];
+    plugin_path(path, sizeof(path), "device");
+    void *plugin = dlopen(path, RTLD_NOW);
+    ck_assert_ptr_nonnull(plugin);
+    *memory_count(plugin, "device_codecs") = codecs;
+    *memory_count(plugin, "device_zstd_cost") = cost;
+    start_with(0, chunk, list);
+    return plugin;
+}
+
+static void stop_there(void *plugin)
+{
+    stop();
+    *memory_count(plugin, "device_codecs") = 0;
+    *memory_count(plugin, "device_decoded") = 0;
+    *memory_count(plugin, "device_refuses") = 0;
+    dlclose(plugin);
+}
+
+/* Host's zstd counts 1,000 and a copy 100 picoseconds for a byte. */
+static const struct route {
+    unsigned long codecs, cost;
+    const char *list;
+    uint64_t there, steps; /* chunks, and calls of the device's codecs */
+} routes[] = {
+    {1, 1, ZSTDS, THERE_CHUNKS, THERE_CHUNKS},
+    {1, 0, ZSTDS, THERE_CHUNKS, THERE_CHUNKS}, /* the copy is shorter              */
+    {1, 5000, ZSTDS, 0, 0},                    /* the host is faster               */
+    {5, 5000, ZSTDS, THERE_CHUNKS, THERE_CHUNKS},
+    {1, 1, SUMMED, THERE_CHUNKS, THERE_CHUNKS}, /* the host begins, the device ends */
+    {3, 1, SUMMED, THERE_CHUNKS, 2 * THERE_CHUNKS},
+    {2, 1, SUMMED, 0, 0}, /* the device has the first step alone */
+    {3, 1, PLAIN, 0, 0},  /* nothing is to be decoded            */
+};
+
+EACH(M4_a_device_decodes_where_that_costs_less, routes)
+{
+    const struct route *r = &routes[_i];
+    void *plugin = start_there(r->codecs, r->cost, r->list);
+    brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+    brc_tensor *t = memory_read(&k, a, NULL, DEVICE, &stats);
+    ck_assert_uint_eq(stats.there, r->there);
+    ck_assert_uint_eq(*memory_count(plugin, "device_decoded"), r->steps);
+    ck_assert_uint_eq(stats.copies, THERE_CHUNKS);
+    if (r->there > 0)
+        ck_assert_uint_lt(stats.copied, THERE_BYTES / 2); /* encoded bytes        */
+    else
+        ck_assert_uint_eq(stats.copied, THERE_BYTES);
+    memory_same(&k, a, NULL, t);
+    brc_tensor_free(t);
+    stats = (brc_buffer_stats)BRC_BUFFER_STATS_INIT; /* the host has its own codecs */
+    t = memory_read(&k, a, NULL, "pool", &stats);
+    ck_assert_uint_eq(stats.there, 0);
+    memory_same(&k, a, NULL, t);
+    brc_tensor_free(t);
+    stop_there(plugin);
+}
+
+TEST(M4_parts_of_chunks_are_decoded_in_the_hosts_memory)
+{
+    static const char *const slices[] = {"[1:7]", "[:, 3:9]", "[::2]", "[3, 4]"};
+    void *plugin = start_there(1, 1, ZSTDS);
+    for (size_t i = 0; i < sizeof(slices) / sizeof(slices[0]); i++) {
+        brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+        brc_tensor *t = memory_read(&k, a, slices[i], DEVICE, &stats);
+        ck_assert_uint_eq(stats.there, 0);
+        memory_same(&k, a, slices[i], t);
+        brc_tensor_free(t);
+    }
+    brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+    brc_tensor *t = memory_read(&k, a, "[5:27]", DEVICE, &stats);
+    ck_assert_uint_eq(stats.there, 2); /* rows 8 to 23 are whole chunks */
+    memory_same(&k, a, "[5:27]", t);
+    brc_tensor_free(t);
+    stop_there(plugin);
+}
+
+TEST(M4_a_chunk_that_the_device_refuses_is_decoded_in_the_hosts_memory)
+{
+    void *plugin = start_there(3, 1, SUMMED);
+    *memory_count(plugin, "device_refuses") = 1;
+    for (int i = 0; i < 4; i++) {
+        brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+        brc_tensor *t = memory_read(&k, a, NULL, DEVICE, &stats);
+        ck_assert_uint_eq(stats.there, 0);
+        memory_same(&k, a, NULL, t);
+        brc_tensor_free(t);
+    }
+    ck_assert_uint_eq(*memory_count(plugin, "device_decoded"), 4 * THERE_CHUNKS);
+    stop_there(plugin);
+}
+
+LOOP(M4_what_the_device_gives_is_checked, 2, 4)
+{
+    void *plugin = start_there(1, 1, ZSTDS);
+    brc_tensor_opts opts = BRC_TENSOR_OPTS_INIT;
+    brc_tensor *t;
+    opts.prototype = DEVICE;
+    *memory_count(plugin, "device_refuses") = (unsigned long)_i;
+    FAILS(&k.t, BRC_ECORRUPT, brc_tensor_read(&t, a, &opts, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "zstd"));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "/a"));
+    *memory_count(plugin, "device_refuses") = 0;
+    t = memory_read(&k, a, NULL, DEVICE, NULL);
+    memory_same(&k, a, NULL, t);
+    brc_tensor_free(t);
+    stop_there(plugin);
+}
+
+TEST(M4_ids_are_compared_in_the_hosts_memory)
+{
+    void *plugin = start_there(1, 1, ZSTDS);
+    brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    scenario_commit(&k.t, "numbers");
+    OK(&k.t, brc_config_set(k.t.repo, "verify", "full", &k.t.err));
+    brc_array_free(a);
+    scenario_close(&k.t);
+    opts.registry = k.reg;
+    scenario_open(&k.t, &opts, 0);
+    a = scenario_array_at(&k.t, k.t.session, "/a");
+    brc_tensor *t = memory_read(&k, a, NULL, DEVICE, &stats);
+    ck_assert_uint_eq(stats.there, 0);
+    memory_same(&k, a, NULL, t);
+    brc_tensor_free(t);
+    stop_there(plugin);
+}
+
 /* ---- the device that faults -------------------------------- */
+
+CASE("faults", .setup = start_threads, .teardown = stop, .timeout = 120);
 
 LOOP(M11_memory_of_a_device_faults_in_the_hands_of_others, 4, MEMORY_KINDS)
 {

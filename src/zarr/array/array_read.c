@@ -19,6 +19,7 @@
 typedef struct region_device {
     brc_device device;
     brc_staging *staging; /* chunks go there by it; NULL: by `held`             */
+    brc_staging *rooms;   /* memory of the device, for what is decoded there; NULL: nothing is */
     uint8_t *held;        /* positions: all elements on the way there           */
     int64_t strides[BRC_MAX_NDIM]; /* then those of the memory                  */
 } region_device;
@@ -301,6 +302,69 @@ static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
     return 1;
 }
 
+/* Runs the last steps of a chain on the device. `stage` has what they begin with, and is given
+ * back, as is all memory that is taken here. */
+static int decode_there(const region_read *rd, const brc_read_item *item, const brc_route *route,
+                        brc_scratch *scratch, brc_stage *stage, brc_span src, uint8_t *dst,
+                        brc_error *err)
+{
+    const brc_device *d = &rd->there->device;
+    brc_staging *rooms = rd->there->rooms;
+    const brc_there there = {sizeof(there), d->block.device, d->block.device_id, d->stream};
+    int rc = BRC_OK;
+    for (size_t i = route->host; rc == BRC_OK && i < route->n; i++) {
+        const size_t room = brc_route_len(item->chain, i);
+        brc_stage *next = NULL;
+        uint8_t *into = dst;
+        if (i + 1 < route->n)
+            rc = brc_staging_take(rooms, room, &next, &into, err);
+        if (rc == BRC_OK)
+            rc = brc_route_step(route, item->chain, scratch, i, &there, &src, into, room, err);
+        const int given = brc_staging_give(rooms, stage, rc < 0 ? NULL : err);
+        rc = rc < 0 ? rc : given;
+        stage = next;
+    }
+    if (stage != NULL) /* a step failed */
+        (void)!brc_staging_give(rooms, stage, NULL);
+    if (rc == BRC_OK && src.len != item->len)
+        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", src.len,
+                        item->len);
+    return rc;
+}
+
+/* Decodes a chunk on the device, as far as that costs less. Returns 0 if it has to be decoded in
+ * the host's memory: the device's codecs lack a step, or the chunk does not go to one piece of
+ * memory. */
+static int take_there(const region_read *rd, const brc_read_item *item, brc_span stored,
+                      brc_scratch *scratch, brc_error *err)
+{
+    const brc_device *d = &rd->there->device;
+    const brc_buffer_prototype *t = &d->by->table;
+    brc_region_part part;
+    brc_route route;
+    brc_stage *stage;
+    uint8_t *memory;
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
+    if (rd->there->rooms == NULL || !rd->r.in_one_piece || !part.full || rd->also > 0 ||
+        !brc_route_find(&route, item->chain, scratch, d->block.device, stored.len, t->cost,
+                        t->call_cost))
+        return 0;
+    BRC_TRY(brc_route_begin(&route, item->chain, scratch, stored, &stored, err));
+    BRC_TRY(brc_staging_take(rd->there->rooms, stored.len, &stage, &memory, err));
+    BRC_TRY(brc_stage_put(rd->there->rooms, stage, stored, err));
+    uint8_t *dst = (uint8_t *)d->block.data + ((int64_t)d->origin + part.in_memory);
+    const brc_span encoded = {memory, stored.len};
+    int rc = decode_there(rd, item, &route, scratch, stage, encoded, dst, err);
+    if (rc < 0) { /* `stored` changes once this returns */
+        brc_error ignored = BRC_ERROR_INIT;
+        (void)!brc_device_wait(d, &ignored);
+        return rc == BRC_EUNSUPPORTED ? 0 : rc;
+    }
+    if (rd->stats != NULL)
+        brc_count(&rd->stats->there, 1);
+    return 1;
+}
+
 /* Decodes a chunk for a device into staging memory, and copies from there. */
 static int reader_take(void *ctx, brc_read_item *item, brc_span stored, brc_scratch *scratch,
                        brc_error *err)
@@ -312,6 +376,9 @@ static int reader_take(void *ctx, brc_read_item *item, brc_span stored, brc_scra
     uint8_t *memory;
     if (!goes_by_staging(rd))
         return 0;
+    const int is_there = take_there(rd, item, stored, scratch, err);
+    if (is_there != 0)
+        return is_there;
     BRC_TRY(brc_staging_take(rd->there->staging, item->len, &stage, &memory, err));
     brc_buf chunk = BRC_FIXED_BUF(memory, item->len);
     BRC_TRY(brc_chain_decode(item->chain, scratch, stored,
@@ -445,9 +512,12 @@ static int open_device_read(region_read *rd, const brc_memory *memory, brc_error
     BRC_TRY(brc_new(&p, sizeof(region_device), err));
     region_device *there = rd->there = p;
     BRC_TRY(brc_device_of(&there->device, rd->a, memory, rd->stats, err));
-    if (rd->r.places == NULL)
+    if (rd->r.places == NULL) {
+        if (repo->registry->nthere > 0)
+            BRC_TRY(brc_staging_there(&there->rooms, &there->device, repo->pipe.nworkers, err));
         return brc_staging_new(&there->staging, &there->device, repo->registry,
                                repo->pipe.nworkers, err);
+    }
     BRC_TRY(brc_new_array(&p, (size_t)brc_sel_count(&rd->r.sel), brc_array_unit(rd->a), err));
     rd->dst = there->held = p;
     memcpy(there->strides, rd->r.strides, sizeof(there->strides));
@@ -487,6 +557,7 @@ static int end_device_reads(region_read *reads, size_t n, int rc, brc_error *err
             continue;
         if (rc == BRC_OK && there->held != NULL)
             rc = put_held(&reads[i], err);
+        rc = brc_staging_end(there->rooms, rc, err);
         rc = brc_staging_end(there->staging, rc, err);
         free(there->held);
         free(there);

@@ -190,7 +190,7 @@ struct brc_stage {
 
 struct brc_staging {
     const brc_device *device;
-    brc_prototype *host; /* whose memory it is */
+    brc_prototype *memory; /* whose memory it is: the host's, or device->by     */
     brc_lock *lock;
     uint64_t given;
     size_t n, cap;
@@ -211,27 +211,43 @@ static int staging_prototype(brc_prototype **out, const brc_device *device,
     return brc_prototype_use(out, &device_id, reg, "pool", err);
 }
 
+static int staging_make(brc_staging **out, const brc_device *device, brc_prototype *memory,
+                        size_t cap, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(brc_staging) + cap * sizeof(brc_stage), err));
+    brc_staging *s = p;
+    s->device = device;
+    s->memory = memory;
+    s->cap = cap;
+    int rc = brc_lock_new(&s->lock, err);
+    if (rc == BRC_OK)
+        *out = s;
+    else
+        free(s);
+    return rc;
+}
+
 int brc_staging_new(brc_staging **out, const brc_device *device, const brc_registry *reg,
                     unsigned threads, brc_error *err)
 {
-    void *p = NULL;
-    const size_t cap = 2 * (size_t)threads; /* one is decoded into while the other is copied */
-    int rc;
+    brc_prototype *memory;
     *out = NULL;
-    BRC_GO(brc_new(&p, sizeof(brc_staging) + cap * sizeof(brc_stage), err));
-    brc_staging *s = p;
-    s->device = device;
-    s->cap = cap;
-    BRC_GO(brc_lock_new(&s->lock, err));
-    rc = staging_prototype(&s->host, device, reg, err);
-    if (rc == BRC_OK) {
-        *out = s;
-        return BRC_OK;
-    }
-    brc_lock_free(s->lock);
-done:
-    free(p);
+    BRC_TRY(staging_prototype(&memory, device, reg, err));
+    /* one piece is decoded into while the other is copied */
+    int rc = staging_make(out, device, memory, 2 * (size_t)threads, err);
+    if (rc < 0)
+        brc_prototype_release(memory);
     return rc;
+}
+
+int brc_staging_there(brc_staging **out, const brc_device *device, unsigned threads, brc_error *err)
+{
+    *out = NULL;
+    /* a step reads one piece and writes another */
+    BRC_TRY(staging_make(out, device, device->by, 2 * (size_t)threads, err));
+    (void)atomic_fetch_add(&device->by->refs, 1);
+    return BRC_OK;
 }
 
 /* Chooses a stage: a free one from which nothing is copied, else a new one, else the one that came
@@ -274,9 +290,12 @@ int brc_staging_take(brc_staging *s, size_t len, brc_stage **out, uint8_t **memo
     BRC_TRY(stage_wait(s, stage, err));
     if (stage->block.data == NULL || stage->block.len < len) {
         if (stage->block.data != NULL)
-            brc_prototype_free(s->host, &stage->block);
+            brc_prototype_free(s->memory, &stage->block);
         stage->block.data = NULL;
-        BRC_TRY(brc_prototype_alloc(s->host, &stage->block, len, 0, 0, NULL, NULL, err));
+        const int is_there = s->memory == s->device->by;
+        BRC_TRY(brc_prototype_alloc(s->memory, &stage->block, len,
+                                    is_there ? s->device->block.device_id : 0, 0,
+                                    is_there ? s->device->stream : NULL, NULL, err));
         if (s->device->stats != NULL) {
             brc_count(&s->device->stats->blocks, 1);
             brc_count(&s->device->stats->allocations, (stage->block.flags & BRC_BLOCK_NEW) != 0);
@@ -302,6 +321,23 @@ int brc_staging_give(brc_staging *s, brc_stage *stage, brc_error *err)
     return BRC_OK;
 }
 
+int brc_stage_put(const brc_staging *s, const brc_stage *stage, brc_span from, brc_error *err)
+{
+    const brc_device *d = s->device;
+    const brc_rows rows = {.size = sizeof(rows),
+                           .host = (uint8_t *)(uintptr_t)from.data,
+                           .width = from.len,
+                           .rows = 1,
+                           .stream = d->stream};
+    if (from.len == 0)
+        return BRC_OK;
+    if (d->stats != NULL) {
+        brc_count(&d->stats->copies, 1);
+        brc_count(&d->stats->copied, from.len);
+    }
+    return d->by->table.from_host(d->by->table.ctx, d->by->state, &stage->block, &rows, err);
+}
+
 /* A stage that nobody gave back may still be copied from, so all that was started is waited for. */
 int brc_staging_end(brc_staging *s, int rc, brc_error *err)
 {
@@ -316,8 +352,8 @@ int brc_staging_end(brc_staging *s, int rc, brc_error *err)
     rc = rc < 0 ? rc : waited;
     for (size_t i = 0; i < s->n; i++)
         if (s->stages[i].block.data != NULL)
-            brc_prototype_free(s->host, &s->stages[i].block);
-    brc_prototype_release(s->host);
+            brc_prototype_free(s->memory, &s->stages[i].block);
+    brc_prototype_release(s->memory);
     brc_lock_free(s->lock);
     free(s);
     return rc;

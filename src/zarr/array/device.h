@@ -47,15 +47,19 @@ BRC_MUST_USE int brc_device_wait(const brc_device *d, brc_error *err);
 typedef struct brc_staging brc_staging;
 typedef struct brc_stage brc_stage;
 
-/* Makes staging memory for copies to a device by so many threads. */
+/* Makes staging memory for copies to a device by so many threads: of the host, or of the device itself for what is
+ * decoded there. */
 BRC_MUST_USE int brc_staging_new(brc_staging **out, const brc_device *device, const brc_registry *reg, unsigned threads,
                                  brc_error *err);
-/* Takes `len` bytes of host memory from which nothing is being copied. Any thread. */
+BRC_MUST_USE int brc_staging_there(brc_staging **out, const brc_device *device, unsigned threads, brc_error *err);
+/* Takes `len` bytes of it from which nothing is being copied. Any thread, which has at most two pieces of a device's. */
 BRC_MUST_USE int brc_staging_take(brc_staging *s, size_t len, brc_stage **out, uint8_t **memory, brc_error *err);
 /* Gives them back, once all copies from there have been started. */
 BRC_MUST_USE int brc_staging_give(brc_staging *s, brc_stage *stage, brc_error *err);
 /* Waits for all copies and frees the memory. Returns `rc`, or if that is BRC_OK an error of the copies. s NULL: returns
  * rc. */
 int brc_staging_end(brc_staging *s, int rc, brc_error *err);
+/* Copies bytes to a stage of the device's memory, as brc_device_put() does. */
+BRC_MUST_USE int brc_stage_put(const brc_staging *s, const brc_stage *stage, brc_span from, brc_error *err);
 
 #endif
