@@ -12,6 +12,7 @@
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, or RUNS; SEED; JOBS at a time
 #   PYTHONS='P...', LANES='L...', TORCH=1   for `make python-test`: see python/tests/run.sh
 #   PYTHON=P, SYSTEM=1, SQLITE=DIR, ZSTD=DIR   for `make wheel`: see python/wheel.sh
+#   SHOTS=FOLDER  for `make page-test`: where pictures of the page go
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
@@ -119,7 +120,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test lint objects \
+.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test page-test lint objects \
         serve python-parts python-setup python-test wheel bench-peers \
         install package static uninstall clean FORCE
 
@@ -405,6 +406,9 @@ interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays
 
 s3-test: build/breccia build/tests/run ## the backend s3 on servers of others, moto and versitygw, which pip and go fetch; S3_SEED, S3_WRITERS, S3_SUITES
 	@sh tests/s3/run.sh build
+
+page-test: all ## the page in Chromium, by pointer and by keys, with axe, which pip and npm fetch; SHOTS=FOLDER for its pictures
+	@SHOTS='$(SHOTS)' sh tests/page/run.sh build
 
 # ---- Python -----------------------------------------------------------------
 

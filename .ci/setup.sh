@@ -8,7 +8,7 @@
 #   setup.sh --python   what the Python package and its tests need
 #   setup.sh --package  what `make package` needs
 #   setup.sh --static   what `make static` needs, which fetches more itself
-#   setup.sh --dev      all of these, and valgrind, npm and shells: all that .ci/run needs
+#   setup.sh --dev      all of these, and valgrind, npm, shells and Chromium: all that .ci/run needs
 #   setup.sh GROUP --say   installs nothing: names what is missing, and fails
 #
 # One line of the table is one thing to look for and the Debian package that has
@@ -61,6 +61,7 @@ table='
 --dev   command    npm          npm
 --dev   command    zsh          zsh
 --dev   command    fish         fish
+--dev   optcommand chromium     chromium
 '
 
 # Sanitizers and libFuzzer are in a package with the version of clang in its name.
@@ -74,7 +75,7 @@ clang_runtime() {
 # The compiler may be another one, named by CC: then gcc is not asked for.
 present() {
     case $1 in
-    command) command -v "$2" ;;
+    command | optcommand) command -v "$2" ;;
     header | optheader) echo "#include <$2>" | "${CC:-cc}" -E - ;;
     pkg | optional) pkg-config --exists "$2" ;;
     python) python3 -c "import $2" ;;

@@ -213,10 +213,12 @@ function limitsOf(lists, how) {
     return low === high ? [low, low + 1] : [low, high];
 }
 
-/* Draws h rows of w elements, each as a block of pixels; numbers, or bytes of 3 or 4 channels. */
+/* Draws h rows of w elements, each as a block of pixels as wide and high as what it stands for; numbers, or bytes
+ * of 3 or 4 channels. */
 function paint(canvas, picture, look, size = 640) {
-    const { w, h, values, channels } = picture;
-    let sx = Math.max(1, Math.floor(size / Math.max(w, h))), sy = sx;
+    const { w, h, values, channels } = picture, [across, down] = picture.steps || [1, 1];
+    const scale = size / Math.max(w * across, h * down);
+    let sx = Math.max(1, Math.floor(across * scale)), sy = Math.max(1, Math.floor(down * scale));
     if (h * sy < 48) sy = Math.ceil(48 / h);
     if (w * sx < 48) sx = Math.ceil(48 / w);
     canvas.width = w * sx;
@@ -410,7 +412,7 @@ class View {
         for (const axis of [this.x, this.y].filter(a => a >= 0)) {
             const [from, to] = this.window[axis], length = this.shape[axis];
             const size = Math.max(1, Math.min(length, Math.round((to - from) * by)));
-            const middle = this.cursor && this.cursor[axis] !== undefined ? this.cursor[axis] : Math.floor((from + to) / 2);
+            const middle = this.moved && this.cursor ? this.cursor[axis] : Math.floor((from + to) / 2);
             const first = Math.max(0, Math.min(length - size, Math.round(middle - size / 2)));
             this.window[axis] = [first, first + size];
         }
@@ -451,7 +453,10 @@ class View {
                     raw[to] = v;
                     values[to] = data.text ? NaN : channels || !reader ? Number(v) : reader.number(v);
                 }
-        return { w, h, values, raw, channels, head: data.head, parts: data.parts };
+        return { w, h, values, raw, channels, head: data.head, parts: data.parts, steps: this.steps(data.head) };
+    }
+    steps(head) {
+        return [this.x, this.y].map(axis => (axis >= 0 ? head.step[head.axes.indexOf(axis)] : 1));
     }
     ratio(head, axis) { /* an axis of a coarser level beside the one that is chosen from */
         return head.of ? head.of[axis] / this.shape[axis] : 1;
@@ -466,6 +471,14 @@ class View {
             }
         if (this.channel >= 0) out[this.channel] = 0;
         return out;
+    }
+    /* The place of the picture where an element of the array stands. */
+    find(picture, index) {
+        const { head } = picture;
+        return [this.x, this.y].map(axis => {
+            const k = head.axes.indexOf(axis);
+            return axis < 0 ? 0 : Math.floor((index[axis] * this.ratio(head, axis) - head.start[k]) / head.step[k]);
+        });
     }
     /* What a place of the picture is called: "[3, 5] lat 45". */
     place(index) {
@@ -501,8 +514,9 @@ class Stage {
         paint(this.canvas, picture, look, size);
         this.canvas.setAttribute("aria-label", label);
         this.marks.setAttribute("viewBox", `0 0 ${picture.w} ${picture.h}`);
-        this.cx = Math.min(this.cx, picture.w - 1);
-        this.cy = Math.min(this.cy, picture.h - 1);
+        const at = this.view.moved && this.view.cursor ? this.view.find(picture, this.view.cursor) : [this.cx, this.cy];
+        this.cx = Math.max(0, Math.min(at[0], picture.w - 1));
+        this.cy = Math.max(0, Math.min(at[1], picture.h - 1));
         this.mark();
     }
     mark() {
@@ -516,7 +530,7 @@ class Stage {
         const r = this.canvas.getBoundingClientRect(), { w, h } = this.picture;
         const x = Math.max(0, Math.min(w - 1, Math.floor((e.clientX - r.left) / r.width * w)));
         const y = Math.max(0, Math.min(h - 1, Math.floor((e.clientY - r.top) / r.height * h)));
-        if (keep) { this.cx = x; this.cy = y; this.mark(); }
+        if (keep) { this.cx = x; this.cy = y; this.view.moved = true; this.mark(); }
         this.moved(x, y, keep);
     }
     key(e) {
@@ -529,6 +543,7 @@ class Stage {
         else if (step) {
             this.cx = Math.max(0, Math.min(w - 1, this.cx + step[0]));
             this.cy = Math.max(0, Math.min(h - 1, this.cy + step[1]));
+            this.view.moved = true;
             this.mark();
             this.moved(this.cx, this.cy, true);
         } else return;
@@ -595,6 +610,41 @@ function valueText(view, picture, i) {
     return view.reader.text(picture.raw[i]) + (view.reader.units ? " " + view.reader.units : "");
 }
 
+/* Asks for parts of a picture, each within the server's limits, until it has `most` elements along each axis. */
+async function inParts(view, rev, picture, most, wanted) {
+    const { head } = picture, axes = [view.y, view.x], range = axis => view.window[axis], many = picture.channels || 1;
+    const step = axes.map(a => Math.max(1, Math.ceil((range(a)[1] - range(a)[0]) / most)));
+    const [h, w] = axes.map((a, k) => Math.ceil((range(a)[1] - range(a)[0]) / step[k]));
+    const of = (list, other) => head.axes.map(a => (axes.includes(a) ? list[axes.indexOf(a)] : other));
+    const fine = { w, h, channels: picture.channels, raw: new picture.raw.constructor(w * h * many), values: new Float64Array(w * h * many).fill(NaN),
+        head: { ...head, by_budget: false, every: of(step, 1), start: of(axes.map(a => range(a)[0]), 0), step: of(step, 1) }, steps: [step[1], step[0]] };
+    const waiting = [[0, h, 0, w]];
+    for (let asked = 1; waiting.length && wanted(); asked++) {
+        const [y0, y1, x0, x1] = waiting.shift();
+        const cut = [[y0, y1], [x0, x1]].map(([from, to], k) => `${range(axes[k])[0] + from * step[k]}:${Math.min(range(axes[k])[1], range(axes[k])[0] + to * step[k])}:${step[k]}`);
+        const slice = "[" + view.shape.map((_, i) => (axes.includes(i) ? cut[axes.indexOf(i)] : i === view.channel ? ":" : view.index[i])).join(",") + "]";
+        if (asked > 256) throw new Error("A finer picture takes too many parts.");
+        say(`Reading part ${asked} …`);
+        const part = await ask("slice", { rev, path: head.path, slice, max: 8192 });
+        if (part.head.every.some(n => n > 1)) {
+            if (y1 - y0 < 2 && x1 - x0 < 2) throw new Error("One element takes more than the server reads at once.");
+            const ym = y1 - y0 > 1 ? (y0 + y1) >> 1 : y1, xm = x1 - x0 > 1 ? (x0 + x1) >> 1 : x1;
+            waiting.push(...[[y0, ym, x0, xm], [y0, ym, xm, x1], [ym, y1, x0, xm], [ym, y1, xm, x1]].filter(([a, b, c, d]) => b > a && d > c));
+            continue;
+        }
+        const p = view.picture(part);
+        for (let y = 0; y < p.h; y++)
+            for (const list of ["raw", "values"]) fine[list].set(p[list].subarray(y * p.w * many, (y + 1) * p.w * many), ((y0 + y) * w + x0) * many);
+    }
+    return fine;
+}
+
+/* Whether all of a picture is a few parts, which then come unasked. */
+function isFew(view, picture) {
+    const { chunk, item_size } = view.node, in_all = view.shape.reduce((n, _, i) => n * (i === view.x || i === view.y ? Math.ceil((view.window[i][1] - view.window[i][0]) / chunk[i]) : 1), 1);
+    return picture.head.by_budget && !picture.head.of && view.y >= 0 && in_all <= 512 && in_all * chunk.reduce((a, b) => a * b, item_size) <= 2 ** 29;
+}
+
 class Viewer {
     constructor(mount, node, path, rev) {
         this.root = $("#t-viewer").content.firstElementChild.cloneNode(true);
@@ -618,6 +668,7 @@ class Viewer {
             this.data = await ask("slice", { rev: this.rev, path: this.path, slice: this.slice, max: this.view.texts ? 64 : this.view.y < 0 ? 4096 : 1024 });
             this.fine = null;
             if (!this.again) this.draw();
+            if (!this.again && !this.data.text && isFew(this.view, this.picture)) this.refine();
         } catch (e) {
             $(".summary", this.root).textContent = e.message;
             $(".stage", this.root).replaceChildren();
@@ -661,7 +712,7 @@ class Viewer {
         const range = el("input", { type: "range", min: 0, max: Math.max(0, picture.w - 1), value: Math.min(this.stage.cx, picture.w - 1),
             "aria-label": view.x >= 0 ? `Cursor along ${view.names[view.x]}` : "Cursor", oninput: e => move(+e.target.value) });
         const holder = el("div", { class: "line" }), refresh = x => holder.replaceChildren(plot(view, picture, x));
-        const move = x => { this.stage.cx = x; this.view.cursor = view.element(picture, x, 0); refresh(x); this.tell(x, 0, true); };
+        const move = x => { this.stage.cx = x; this.view.moved = true; this.view.cursor = view.element(picture, x, 0); refresh(x); this.tell(x, 0, true); };
         refresh(+range.value);
         this.view.cursor = view.element(picture, +range.value, 0);
         holder.addEventListener("pointermove", e => { const r = holder.getBoundingClientRect(); this.tell(Math.max(0, Math.min(picture.w - 1, Math.floor((e.clientX - r.left) / r.width * picture.w))), 0, false); });
@@ -718,37 +769,16 @@ class Viewer {
         $(".legend", root).after(el("details", { class: "chunktable" }, el("summary", null, `${stored} of ${c.there.length} chunks here are stored`),
             tableOf("Chunks", ["Chunk", "State", "Bytes", "Compression", ...(c.last ? ["Last commit"] : [])], rows)));
     }
-    /* Asks for parts, each within the server's limits, until the picture has the elements that the screen can show. */
     async refine() {
-        const { view, picture } = this, { head } = picture, axes = [view.y, view.x];
-        const range = axis => (axis === view.x || axis === view.y ? view.window[axis] : null);
-        const step = axes.map(a => Math.max(1, Math.ceil((range(a)[1] - range(a)[0]) / 1024)));
-        const [h, w] = axes.map((a, k) => Math.ceil((range(a)[1] - range(a)[0]) / step[k])), many = picture.channels || 1;
-        const fine = { w, h, channels: picture.channels, raw: new picture.raw.constructor(w * h * many), values: new Float64Array(w * h * many).fill(NaN),
-            head: { ...head, by_budget: false, every: head.axes.map(a => (axes.includes(a) ? step[axes.indexOf(a)] : 1)),
-                start: head.axes.map(a => (axes.includes(a) ? range(a)[0] : 0)), step: head.axes.map(a => (axes.includes(a) ? step[axes.indexOf(a)] : 1)) } };
-        const waiting = [[0, h, 0, w]], data = this.data;
-        let asked = 0;
+        const data = this.data;
         this.form.finer.hidden = true;
-        while (waiting.length && asked < 256 && data === this.data) {
-            const [y0, y1, x0, x1] = waiting.shift();
-            const cut = [[y0, y1], [x0, x1]].map(([from, to], k) => `${range(axes[k])[0] + from * step[k]}:${Math.min(range(axes[k])[1], range(axes[k])[0] + to * step[k])}:${step[k]}`);
-            const slice = "[" + view.shape.map((_, i) => (axes.includes(i) ? cut[axes.indexOf(i)] : i === view.channel ? ":" : view.index[i])).join(",") + "]";
-            say(`Reading part ${++asked} …`);
-            let part;
-            try { part = await ask("slice", { rev: this.rev, path: head.path, slice, max: 8192 }); } catch (e) { say(e.message); return; }
-            if (part.head.every.some(n => n > 1)) {
-                if (y1 - y0 < 2 && x1 - x0 < 2) { say("One element takes more than the server reads at once."); return; }
-                const ym = y1 - y0 > 1 ? (y0 + y1) >> 1 : y1, xm = x1 - x0 > 1 ? (x0 + x1) >> 1 : x1;
-                waiting.push(...[[y0, ym, x0, xm], [y0, ym, xm, x1], [ym, y1, x0, xm], [ym, y1, xm, x1]].filter(([a, b, c, d]) => b > a && d > c));
-                continue;
-            }
-            const p = view.picture(part);
-            for (let y = 0; y < p.h; y++)
-                for (let i = 0; i < p.w * many; i++) fine.raw[((y0 + y) * w + x0) * many + i] = p.raw[y * p.w * many + i], fine.values[((y0 + y) * w + x0) * many + i] = p.values[y * p.w * many + i];
-        }
-        say(waiting.length ? "The picture is not complete: it takes too many parts." : "");
-        if (data === this.data && !waiting.length) { this.fine = fine; this.draw(); }
+        try {
+            const fine = await inParts(this.view, this.rev, this.view.picture(data), 1024, () => data === this.data);
+            if (data !== this.data) return;
+            this.fine = fine;
+            this.draw();
+            say("");
+        } catch (e) { say(e.message); }
     }
     async wholeStats() {
         const out = $(".whole div", this.root), { view } = this;
@@ -820,9 +850,11 @@ async function showPreview(mount) {
         const node = await openNode(path, rev);
         const root = $("#t-viewer").content.firstElementChild.cloneNode(true), view = new View(node, path, root, () => {});
         if (view.texts || node.shape.some(n => n === 0) || !node.shape.length) return;
-        const data = await ask("slice", { rev, path, slice: view.slice(), max: 256 }), picture = view.picture(data);
+        let picture = view.picture(await ask("slice", { rev, path, slice: view.slice(), max: 256 }));
+        if (isFew(view, picture)) picture = await inParts(view, rev, picture, 256, () => mount.isConnected);
+        say("");
         const look = view.look([picture.values]), sums = sumsOf(picture.values, picture.raw, node);
-        const summary = `${picture.w}${view.y >= 0 ? " × " + picture.h : ""} elements at ${view.slice()}, ${view.every(data.head)}` + (picture.channels ? "." : `: from ${show(sums.low)} to ${show(sums.high)}.`);
+        const summary = `${picture.w}${view.y >= 0 ? " × " + picture.h : ""} elements at ${view.slice()}, ${view.every(picture.head)}` + (picture.channels ? "." : `: from ${show(sums.low)} to ${show(sums.high)}.`);
         const canvas = el("canvas", { role: "img", "aria-label": summary });
         if (view.y >= 0) paint(canvas, picture, look, 384);
         mount.replaceChildren(view.y >= 0 ? canvas : plot(view, picture, 0), el("p", null, summary));
