@@ -777,6 +777,9 @@ BRC_API BRC_MUST_USE int brc_arrow_write(brc_array *a, const struct ArrowSchema 
  * key exists, and reads no chunk at all. */
 BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
                                      brc_key_info *info, brc_error *err);
+/* Bounds what each later call of brc_key_get() on this session may cost; `limits` NULL: nothing is bounded. A call that would
+ * cost more reads no chunk and fails with BRC_ELIMIT. */
+BRC_API BRC_MUST_USE int brc_key_limit(brc_session *s, const brc_key_limits *limits, brc_error *err);
 /* Reads n keys, which may repeat, each with its range (`ranges` NULL: the whole values), into
  * out[0] to out[n-1]. found[i] is 1, or 0 if the key does not exist, which is not an error. If the
  * call fails, all are 0. */
@@ -819,6 +822,14 @@ BRC_API BRC_MUST_USE int brc_key_delete(brc_session *s, const char *key, uint32_
  * With BRC_KEYS_LOOSE the list has only keys whose uncommitted bytes are not a node or chunk yet,
  * sorted by bytes. brc_session_commit() refuses them as long as they are not. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *prefix, uint32_t flags, brc_error *err);
+
+/* Appends what a Zarr v2 directory would have for the node, as an export of version 2 does: its .zarray or .zgroup to
+ * `out`, and its .zattrs to `attrs`, which is empty if there would be none. The bytes of chunks are the same in both versions; their
+ * keys are their indexes, with the "dimension_separator" of the .zarray between them. Fails with BRC_EUNSUPPORTED if
+ * version 2 cannot express the array. */
+BRC_API BRC_MUST_USE int brc_node_json_v2(brc_buf *out, brc_buf *attrs, brc_session *s, const char *path, brc_error *err);
+/* Appends the key of a chunk, or of a shard, of the array, without the array's path: "c/0/1". */
+BRC_API BRC_MUST_USE int brc_chunk_key(brc_buf *out, const brc_array *a, const uint64_t *index, brc_error *err);
 
 /* ---- exchange -------------------------------------------------------------- */
 

@@ -857,6 +857,17 @@ typedef struct brc_key_info {
 } brc_key_info;
 #define BRC_KEY_INFO_INIT { sizeof(brc_key_info), 0, "" }
 
+/* Limits of brc_key_limit(). */
+typedef struct brc_key_limits {
+    size_t size;
+    uint64_t decoded;    /* the most bytes of elements that are decoded for one value or its description; 0: any number */
+    uint64_t bytes;      /* the most bytes of a value, or the part of it that is asked for; 0: any number */
+    uint32_t flags;      /* BRC_KEYS_STORED                                   */
+    uint32_t reserved;   /* 0                                                 */
+} brc_key_limits;
+#define BRC_KEY_LIMITS_INIT { sizeof(brc_key_limits), 0, 0, 0, 0 }
+enum { BRC_KEYS_STORED = 1 }; /* nothing is decoded, and nothing is read from outside of the file */
+
 typedef struct brc_rename {
     const char *from; /* the path of a node below the imported one: "/a/b"    */
     const char *to;   /* its new name in the same group: "c"                  */

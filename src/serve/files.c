@@ -13,13 +13,17 @@
 #include <unistd.h>
 
 #include "../breccia_codec.h"
+#include "made.h"
+#include "names.h"
 
 /* The most files of a root that are open at once, versions that a reader keeps, and readers of a
  * file that are kept while nobody uses them. */
 enum { OPEN_MOST = 32, VERSIONS_MOST = 4, IDLE_MOST = 16 };
 
-/* Names of a folder that are listed. */
-enum { NAMES_MOST = 100000, NAME_BYTES_MOST = 4096 };
+/* The most bytes of documents that were made. */
+enum { CACHE_BYTES = 24 << 20 };
+
+enum { NAME_BYTES_MOST = 4096 };
 
 typedef struct open_version {
     serve_version version;
@@ -37,6 +41,7 @@ typedef struct served_file {
     serve_reader *idle[2];    /* by whether they may wait                     */
     size_t nidle[2];
     size_t readers;
+    uint64_t number; /* no other file that was opened has it */
     int is_listed;
     int is_given; /* named when the server was started: it stays in the list */
     uint64_t used;
@@ -61,7 +66,9 @@ struct serve_files {
     served_file *first;
     size_t n;
     uint64_t clock;
-    int root;   /* a descriptor of the folder; -1: there is none */
+    int root; /* a descriptor of the folder; -1: there is none */
+    serve_cache *cache;
+    uint64_t numbers;
     char *only; /* the name of the only file, or NULL        */
 };
 
@@ -202,6 +209,18 @@ static int file_look(const served_file *f, brc_error *err)
     return f->quick != NULL && state.st_dev == f->device && state.st_ino == f->inode;
 }
 
+/* Writes the name in URLs where a message has the path of a file: clients need not know it. */
+static void hide_path(const char *path, const char *name, brc_error *err)
+{
+    const size_t len = strlen(path), more = strlen(name);
+    char *at = err != NULL && len > 0 ? strstr(err->message, path) : NULL;
+    while (at != NULL && more <= len) {
+        memmove(at + more, at + len, strlen(at + len) + 1);
+        memcpy(at, name, more);
+        at = strstr(at + more, path);
+    }
+}
+
 /* ---- opening -------------------------------- */
 
 static int open_handle(breccia **out, const serve_files *files, const char *path, int wait_ms,
@@ -287,9 +306,11 @@ static int open_served(served_file **out, serve_files *files, const char *name, 
     if (rc < 0)
         return rc;
     (*out)->is_given = given != NULL;
+    (*out)->number = ++files->numbers; /* only one thread opens */
     rc = file_open(files, *out, err);
     if (rc == BRC_OK)
         return BRC_OK;
+    hide_path((*out)->path, name, err);
     file_free(*out);
     *out = NULL;
     return rc;
@@ -361,6 +382,7 @@ static int reader_new(serve_reader **out, serve_files *files, served_file *f, in
     r->may_wait = may_wait;
     int rc = brc_reopen(&r->repo, may_wait ? f->patient : f->quick, err);
     if (rc < 0) {
+        hide_path(f->path, f->name, err);
         free(r);
         return rc;
     }
@@ -459,6 +481,21 @@ void serve_reader_give(serve_reader *r, int rc)
 breccia *serve_reader_repo(serve_reader *reader)
 {
     return reader->repo;
+}
+
+uint64_t serve_reader_number(const serve_reader *reader)
+{
+    return reader->file->number;
+}
+
+serve_cache *serve_reader_cache(serve_reader *reader)
+{
+    return reader->files->cache;
+}
+
+void serve_reader_hide(const serve_reader *reader, brc_error *err)
+{
+    hide_path(reader->file->path, reader->file->name, err);
 }
 
 void serve_reader_interrupt(serve_reader *reader)
@@ -587,7 +624,8 @@ int serve_files_new(serve_files **out, const serve_files_opts *opts, brc_error *
     files->root = -1;
     pthread_mutex_init(&files->lock, NULL);
     pthread_mutex_init(&files->opening, NULL);
-    if (opts->root != NULL) {
+    rc = serve_cache_new(&files->cache, CACHE_BYTES, err);
+    if (rc == BRC_OK && opts->root != NULL) {
         files->root = open(opts->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (files->root < 0)
             rc = brc_fail(err, BRC_EIO, "the folder %s cannot be opened: %s", opts->root,
@@ -614,6 +652,7 @@ void serve_files_free(serve_files *files)
         file_unlist(files, files->first);
     if (files->root >= 0)
         close(files->root);
+    serve_cache_free(files->cache);
     free(files->only);
     pthread_mutex_destroy(&files->lock);
     pthread_mutex_destroy(&files->opening);
@@ -630,51 +669,19 @@ int serve_files_only(const char **name, serve_files *files, brc_error *err)
 
 /* ---- names -------------------------------- */
 
-typedef struct name_list {
-    char **names;
-    size_t n, cap;
-} name_list;
-
-static int name_order(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int add_file_name(name_list *list, const char *name, size_t len, const char *end,
-                         brc_error *err)
-{
-    if (list->n == NAMES_MOST)
-        return brc_fail(err, BRC_ELIMIT, "the folder has more than %d names", NAMES_MOST);
-    if (list->n == list->cap) {
-        char **grown = realloc(list->names, (list->cap * 2 + 16) * sizeof(*grown));
-        if (grown == NULL)
-            return no_memory(err);
-        list->names = grown;
-        list->cap = list->cap * 2 + 16;
-    }
-    const size_t more = strlen(end);
-    char *copy = malloc(len + more + 1);
-    if (copy == NULL)
-        return no_memory(err);
-    memcpy(copy, name, len);
-    memcpy(copy + len, end, more + 1);
-    list->names[list->n++] = copy;
-    return BRC_OK;
-}
-
-static int list_given(name_list *list, serve_files *files, brc_error *err)
+static int list_given(serve_names *list, serve_files *files, brc_error *err)
 {
     int rc = BRC_OK;
     pthread_mutex_lock(&files->lock);
     for (const served_file *f = files->first; f != NULL && rc == BRC_OK; f = f->next)
         if (f->is_given)
-            rc = add_file_name(list, f->name, strlen(f->name), "", err);
+            rc = serve_names_add(list, f->name, strlen(f->name), "", err);
     pthread_mutex_unlock(&files->lock);
     return rc;
 }
 
 /* Adds one entry of a folder, if it is a folder or ends in ".brc". */
-static int add_file_entry(name_list *list, int folder, const struct dirent *entry, brc_error *err)
+static int add_file_entry(serve_names *list, int folder, const struct dirent *entry, brc_error *err)
 {
     struct stat state;
     const char *name = entry->d_name;
@@ -682,13 +689,13 @@ static int add_file_entry(name_list *list, int folder, const struct dirent *entr
     if (name[0] == '.' || fstatat(folder, name, &state, 0) != 0)
         return BRC_OK;
     if (S_ISDIR(state.st_mode))
-        return add_file_name(list, name, len, "/", err);
+        return serve_names_add(list, name, len, "/", err);
     if (S_ISREG(state.st_mode) && len > 4 && strcmp(name + len - 4, ".brc") == 0)
-        return add_file_name(list, name, len - 4, "", err);
+        return serve_names_add(list, name, len - 4, "", err);
     return BRC_OK;
 }
 
-static int list_root_folder(name_list *list, const serve_files *files, const char *folder,
+static int list_root_folder(serve_names *list, const serve_files *files, const char *folder,
                             brc_error *err)
 {
     const struct dirent *entry;
@@ -709,20 +716,17 @@ static int list_root_folder(name_list *list, const serve_files *files, const cha
 
 int serve_files_list(brc_buf *out, serve_files *files, const char *folder, brc_error *err)
 {
-    name_list list = { 0 };
+    serve_names list = { 0 };
     int rc;
     if (files->root >= 0)
         rc = list_root_folder(&list, files, folder, err);
     else
         rc = *folder == '\0' ? list_given(&list, files, err)
                              : brc_fail(err, BRC_ENOTFOUND, "there is no folder %.200s", folder);
-    if (list.n > 0)
-        qsort(list.names, list.n, sizeof(*list.names), name_order);
-    for (size_t i = 0; i < list.n; i++) {
-        if (rc == BRC_OK)
-            rc = brc_buf_append(out, list.names[i], strlen(list.names[i]) + 1, err);
-        free(list.names[i]);
-    }
-    free(list.names);
+    if (rc == BRC_OK)
+        serve_names_sort(&list);
+    for (size_t i = 0; i < list.n && rc == BRC_OK; i++)
+        rc = brc_buf_append(out, list.names[i], strlen(list.names[i]) + 1, err);
+    serve_names_dispose(&list);
     return rc;
 }

@@ -45,6 +45,11 @@ BRC_MUST_USE int serve_reader_take(serve_reader **out, serve_files *files, const
 /* Gives it back; NULL is accepted. `rc`: how the work with it ended, since a handle after some errors is not used again. */
 void serve_reader_give(serve_reader *reader, int rc);
 breccia *serve_reader_repo(serve_reader *reader);
+/* Returns the number of the file, which no other file that was opened has. */
+uint64_t serve_reader_number(const serve_reader *reader);
+struct serve_cache *serve_reader_cache(serve_reader *reader);
+/* Leaves the file's path out of a message. */
+void serve_reader_hide(const serve_reader *reader, brc_error *err);
 /* Stops what another thread does with the reader; it is not used again then. */
 void serve_reader_interrupt(serve_reader *reader);
 

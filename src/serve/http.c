@@ -418,6 +418,7 @@ static void read_request(call *c)
     const serve_http_opts *opts = &c->http->opts;
     serve_request *q = &c->request;
     q->target = &c->target;
+    q->uri = c->uri;
     q->range = header_of(c, "Range");
     q->if_none_match = header_of(c, "If-None-Match");
     q->if_range = header_of(c, "If-Range");

@@ -4,6 +4,10 @@
 
 #include "../breccia_codec.h"
 #include "listing.h"
+#include "made.h"
+
+/* The most bytes of a value that is answered on a thread that answers others too, and on any. */
+enum { QUICK_BYTES = 2 << 20, VALUE_BYTES = 1 << 30 };
 
 /* Says in the reply which version it is from: its id, the time of the commit, whether it may be
  * kept for ever, and otherwise the address at which it may. */
@@ -31,43 +35,73 @@ static int key_ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Reads a key's value, or the part that is asked for. */
+/* ---- values -------------------------------- */
+
+static int bound_work(const serve_version *version, const serve_request *q, brc_error *err)
+{
+    brc_key_limits limits = BRC_KEY_LIMITS_INIT;
+    limits.decoded = q->limits.bytes;
+    limits.bytes = q->may_wait ? VALUE_BYTES : QUICK_BYTES;
+    limits.flags = q->may_wait ? 0 : BRC_KEYS_STORED;
+    return brc_key_limit(version->session, &limits, err);
+}
+
+/* Reads the key's value, or the part that is asked for. */
 static int read_value(serve_reply *out, brc_session *s, const char *key, const serve_request *q,
                       brc_error *err)
 {
     brc_key_info info = BRC_KEY_INFO_INIT;
     brc_key_range range;
     serve_answer *a = &out->answer;
-    int has_range = serve_range_read(&range, q->range);
     out->has_ranges = 1;
-    a->type = key_ends_with(key, ".json") ? "application/json" : "application/octet-stream";
     if (q->is_head || q->if_none_match != NULL || q->if_range != NULL) {
         int rc = brc_key_get(NULL, s, key, NULL, &info, err);
         if (rc < 0)
             return rc;
         memcpy(a->etag, info.etag, sizeof(info.etag));
         out->length = info.length;
-        if (serve_etag_matches(q->if_none_match, a->etag, 0))
-            return BRC_OK; /* 304 */
-        has_range &= q->if_range == NULL || serve_etag_matches(q->if_range, a->etag, 1);
-        if (q->is_head)
+        if (q->is_head || serve_etag_matches(q->if_none_match, a->etag, 0))
             return BRC_OK;
     }
+    const int has_range = serve_range_counts(&range, q, a->etag);
     int rc = brc_key_get(&a->body, s, key, has_range ? &range : NULL, &info, err);
     if (rc < 0)
         return rc;
     memcpy(a->etag, info.etag, sizeof(info.etag));
-    if (!has_range)
-        return BRC_OK;
-    out->whole = info.length;
-    if (a->body.len == 0) {
-        brc_buf_dispose(&a->body);
-        a->status = 416;
-        return BRC_OK;
-    }
-    a->status = 206;
-    out->start = range.kind == BRC_RANGE_LAST ? info.length - a->body.len : range.start;
+    if (has_range)
+        serve_reply_part(out,
+                         range.kind == BRC_RANGE_LAST ? info.length - a->body.len : range.start,
+                         info.length);
     return BRC_OK;
+}
+
+static int read_stored_value(serve_reply *out, const serve_version *version, const char *key,
+                             const serve_request *q, brc_error *err)
+{
+    out->answer.type =
+        key_ends_with(key, ".json") ? "application/json" : "application/octet-stream";
+    int rc = bound_work(version, q, err);
+    if (rc == BRC_OK)
+        rc = read_value(out, version->session, key, q, err);
+    if (rc == BRC_ELIMIT && !q->may_wait)
+        return brc_fail(err, BRC_EBUSY, "a worker does this");
+    return rc;
+}
+
+int serve_value(serve_reply *out, serve_reader *reader, const serve_version *version, int format,
+                const char *key, const serve_request *q, brc_error *err)
+{
+    brc_buf own = BRC_BUF_INIT;
+    int rc = serve_made_document(out, reader, version, format, key, q, err);
+    if (rc != 0)
+        return rc < 0 ? rc : BRC_OK;
+    if (format == 3)
+        return read_stored_value(out, version, key, q, err);
+    rc = serve_key_of_v2(&own, version, key, err);
+    if (rc == BRC_OK)
+        rc = read_stored_value(out, version, (const char *)own.data, q, err);
+    brc_buf_dispose(&own);
+    return rc;
 }
 
 int serve_key(serve_reply *out, serve_reader *reader, const serve_request *q, brc_error *err)
@@ -75,11 +109,13 @@ int serve_key(serve_reply *out, serve_reader *reader, const serve_request *q, br
     const serve_version *version;
     const char *key = q->target->key;
     int rc = serve_version_open(&version, reader, q->target->rev, err);
+    if (rc == BRC_ENOTFOUND)
+        out->is_gone = !serve_is_document(key);
     if (rc == BRC_OK)
         rc = name_version(out, version, q, err);
     if (rc < 0)
         return rc;
     if (*key == '\0' || key_ends_with(key, "/"))
-        return serve_list_keys(out, version, q, err);
-    return read_value(out, version->session, key, q, err);
+        return serve_list_keys(out, reader, version, q, err);
+    return serve_value(out, reader, version, q->target->format, key, q, err);
 }

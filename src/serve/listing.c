@@ -4,22 +4,22 @@
 #include <string.h>
 
 #include "../breccia_codec.h"
-
-/* The most names of one list. */
-enum { LISTED_MOST = 100000 };
+#include "made.h"
 
 static int put(brc_buf *out, const char *text, brc_error *err)
 {
     return brc_buf_append(out, text, strlen(text), err);
 }
 
+/* ---- pages -------------------------------- */
+
 static int begin_page(serve_reply *out, const char *title, brc_error *err)
 {
     brc_buf *body = &out->answer.body;
     out->answer.type = "text/html; charset=utf-8";
     int rc = put(body,
-                 "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                 "<meta name=\"viewport\" content=\"width=device-width\"><title>",
+                 "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+                 "name=\"viewport\" content=\"width=device-width\"><title>",
                  err);
     if (rc == BRC_OK)
         rc = serve_html_escape(body, title, err);
@@ -96,42 +96,48 @@ int serve_list_names(serve_reply *out, serve_files *files, const serve_request *
     return rc == BRC_OK ? end_page(out, err) : rc;
 }
 
-static int order_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+/* ---- directories -------------------------------- */
 
-int serve_list_keys(serve_reply *out, const serve_version *version, const serve_request *q,
-                    brc_error *err)
+int serve_directory(serve_names *out, const serve_version *version, int format,
+                    const char *directory, brc_error *err)
 {
     brc_iter *it;
-    const char *name, *key = q->target->key;
-    char **names = NULL;
-    size_t n = 0;
+    const char *name;
+    int rc;
+    if (format == 2) {
+        rc = serve_list_v2(out, version, directory, err);
+    } else {
+        rc = brc_keys(&it, version->session, directory, BRC_KEYS_DIR, err);
+        if (rc < 0)
+            return rc;
+        while ((rc = brc_next(it, &name, err)) > 0) {
+            rc = serve_names_add(out, name, strlen(name), "", err);
+            if (rc < 0)
+                break;
+        }
+        brc_iter_free(it);
+        if (rc == BRC_OK && *directory == '\0') /* which a new root need not have as a key */
+            rc = serve_names_add(out, "zarr.json", 9, "", err);
+    }
+    serve_names_sort(out);
+    return rc;
+}
+
+int serve_list_keys(serve_reply *out, serve_reader *reader, const serve_version *version,
+                    const serve_request *q, brc_error *err)
+{
+    serve_names names = { 0 };
+    const char *key = q->target->key;
+    (void)reader;
     if (!q->may_wait)
         return brc_fail(err, BRC_EBUSY, "a worker does this");
-    int rc = brc_keys(&it, version->session, key, BRC_KEYS_DIR, err);
-    if (rc < 0)
-        return rc;
-    names = calloc(LISTED_MOST, sizeof(*names));
-    if (names == NULL)
-        rc = brc_fail(err, BRC_ENOMEM, "out of memory");
-    while (rc == BRC_OK && n < LISTED_MOST && (rc = brc_next(it, &name, err)) > 0) {
-        names[n] = strdup(name);
-        rc = names[n++] != NULL ? BRC_OK : brc_fail(err, BRC_ENOMEM, "out of memory");
-    }
-    brc_iter_free(it);
-    if (rc == BRC_OK && n == 0)
+    int rc = serve_directory(&names, version, q->target->format, key, err);
+    if (rc == BRC_OK && names.n == 0)
         rc = brc_fail(err, BRC_ENOTFOUND, "there is no directory %.200s", key);
-    if (rc == BRC_OK) {
-        qsort(names, n, sizeof(*names), order_names);
+    if (rc == BRC_OK)
         rc = begin_page(out, *key != '\0' ? key : q->target->name, err);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (rc == BRC_OK)
-            rc = put_link(&out->answer.body, "./", names[i], "", names[i], err);
-        free(names[i]);
-    }
-    free(names);
+    for (size_t i = 0; i < names.n && rc == BRC_OK; i++)
+        rc = put_link(&out->answer.body, "./", names.names[i], "", names.names[i], err);
+    serve_names_dispose(&names);
     return rc == BRC_OK ? end_page(out, err) : rc;
 }

@@ -8,27 +8,6 @@
 #include "keys.h"
 #include "listing.h"
 
-/* ---- replies -------------------------------- */
-
-void serve_reply_dispose(serve_reply *reply)
-{
-    brc_buf_dispose(&reply->answer.body);
-    brc_buf_dispose(&reply->location);
-    memset(reply, 0, sizeof(*reply));
-}
-
-void serve_reply_fail(serve_reply *reply, int status, const char *text)
-{
-    serve_reply_dispose(reply);
-    reply->answer.status = status;
-    reply->answer.type = "text/plain; charset=utf-8";
-    if (brc_buf_printf(&reply->answer.body, NULL, "%s\n", text) < 0)
-        brc_buf_dispose(&reply->answer.body);
-    reply->length = reply->answer.body.len;
-    if (status == 503)
-        reply->retry_after = 1;
-}
-
 /* ---- one request -------------------------------- */
 
 /* Fills in what an error says; returns 0 for one that passes if the request waits. */
@@ -38,8 +17,8 @@ static int reply_error(serve_reply *out, const serve_request *q, int rc, const b
         serve_reply_dispose(out);
         return 0;
     }
-    serve_reply_fail(out, serve_status(rc),
-                     err->message[0] != '\0' ? err->message : brc_strerror(rc));
+    const int status = out->is_gone ? 410 : serve_status(rc);
+    serve_reply_fail(out, status, err->message[0] != '\0' ? err->message : brc_strerror(rc));
     return 1;
 }
 
@@ -77,13 +56,17 @@ static int with_reader(serve_reply *out, serve_files *files, const serve_request
 {
     serve_reader *reader;
     int rc = serve_reader_take(&reader, files, name, q->may_wait, err);
-    if (rc < 0)
+    if (rc < 0) {
+        out->is_gone = rc == BRC_EIO || (rc == BRC_ENOTFOUND && q->target->what == SERVE_IS_KEY &&
+                                         !serve_is_document(q->target->key));
         return rc;
+    }
     if (q->on_reader != NULL)
         q->on_reader(q->ctx, reader);
     rc = work(out, reader, q, err);
     if (q->on_reader != NULL)
         q->on_reader(q->ctx, NULL);
+    serve_reader_hide(reader, err);
     serve_reader_give(reader, rc);
     return rc;
 }
@@ -126,6 +109,9 @@ static int reply_page(serve_reply *out, serve_files *files, const serve_request 
 
 static int reply_to(serve_reply *out, serve_files *files, const serve_request *q, brc_error *err)
 {
+    if (q->target->what != SERVE_NOTHING && q->target->what != SERVE_IS_API &&
+        serve_is_s3(&q->target->query))
+        return serve_list_s3(out, files, q, err);
     switch (q->target->what) {
     case SERVE_IS_PAGE:
         return reply_page(out, files, q, err);

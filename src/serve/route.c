@@ -76,6 +76,16 @@ static int ends_in(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
+int serve_is_document(const char *key)
+{
+    static const char *const ends[] = { "zarr.json", ".zarray",    ".zgroup",
+                                        ".zattrs",   ".zmetadata", "/" };
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (strcmp(key, ends[i]) == 0 || ends_in(key, ends[i]))
+            return 1;
+    return *key == '\0';
+}
+
 /* ---- the path -------------------------------- */
 
 /* A path that is read segment by segment. */

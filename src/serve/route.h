@@ -44,6 +44,10 @@ typedef struct serve_target {
 BRC_MUST_USE int serve_target_read(serve_target *out, const char *uri, const char *token, brc_error *err);
 void serve_target_dispose(serve_target *target);
 
+/* Tells whether a client that gets "not found" for the key takes that for "no such node". Chunks that are not found are
+ * taken for fill value. */
+int serve_is_document(const char *key);
+
 /* Reads the header Range. Returns 1 with one range, or 0 if there is none that counts: the whole is sent then, as for
  * several ranges, other units and what cannot be understood. `text` may be NULL. */
 int serve_range_read(brc_key_range *out, const char *text);

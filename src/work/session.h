@@ -90,6 +90,7 @@ struct brc_session {
     int is_read;
     void *keys;         /* the cache of the Zarr store view (key_list.c); NULL: none yet */
     void (*keys_free)(void *keys);
+    brc_key_limits key_limits; /* see brc_key_limit()                              */
     char *saver;        /* the owner name of its savepoints (change.c); NULL: it has made none */
     void (*saves_end)(brc_session *s);
     char *log;          /* what the operation is that the session logs; NULL: none */

@@ -210,12 +210,22 @@ TEST(etags_are_compared)
 TEST(hosts_are_known_or_not)
 {
     static const char *const hosts[] = { "data.example.org" };
-    static const char *const good[] = { "localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.1.2.3",
-                                        "[::1]:1", "[::1]", "data.example.org:443",
-                                        "Data.Example.Org." };
-    static const char *const bad[] = { "", "example.org", "localhost.example.org", "127.0.0.1.org",
-                                       "127.0.0", "127...1", "[::2]", "localhost:8x", "[::1]x",
-                                       "evil:127.0.0.1", "data.example.org.evil", "128.0.0.1" };
+    static const char *const good[] = {
+        "localhost", "LOCALHOST:80", "127.0.0.1:8080",       "127.1.2.3",
+        "[::1]:1",   "[::1]",        "data.example.org:443", "Data.Example.Org."
+    };
+    static const char *const bad[] = { "",
+                                       "example.org",
+                                       "localhost.example.org",
+                                       "127.0.0.1.org",
+                                       "127.0.0",
+                                       "127...1",
+                                       "[::2]",
+                                       "localhost:8x",
+                                       "[::1]x",
+                                       "evil:127.0.0.1",
+                                       "data.example.org.evil",
+                                       "128.0.0.1" };
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         ck_assert_msg(serve_host_is_known(good[i], hosts, 1), "%s", good[i]);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

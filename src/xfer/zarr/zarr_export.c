@@ -19,6 +19,7 @@
 #include "../xfer.h"
 #include "zarr_hierarchy.h"
 #include "zarr2.h"
+#include "zarr2_view.h"
 
 typedef struct zarr_out {
     brc_session *session;
@@ -90,36 +91,16 @@ static int put_documents3(zarr_out *out, const char *inner, const brc_json *doc,
     return put_document(out, inner, "zarr.json", doc, err);
 }
 
-/* Sets *gaps to 1 if a chunk of the array is absent. */
-static int find_gaps(int *gaps, const zarr_out *out, const char *path, brc_error *err)
-{
-    uint64_t chunks, bytes;
-    brc_array *a;
-
-    BRC_TRY(brc_array_open(&a, out->session, path, err));
-    const brc_array_info *info = brc_array_describe(a);
-    int rc = brc_array_stat(&chunks, &bytes, a, err);
-    *gaps = rc == BRC_OK && chunks < brc_shape_count(info->ndim, info->grid);
-    brc_array_free(a);
-    return rc;
-}
-
 static int put_documents2(zarr_out *out, const char *path, const char *inner, const brc_json *doc,
                           int kind, brc_error *err)
 {
     const char *name = kind == BRC_ARRAY ? ".zarray" : ".zgroup";
     brc_json *own = NULL, *zattrs = NULL;
-    int rc, gaps = 0;
+    int rc;
 
-    if (kind == BRC_ARRAY) {
-        if (brc_meta_lacks_fill(doc))
-            BRC_GO(find_gaps(&gaps, out, path, err));
-        BRC_GO(brc_zarr2_array_write(&own, &zattrs, doc, gaps, brc_session_registry(out->session),
-                                     err));
+    BRC_GO(brc_zarr2_documents(&own, &zattrs, out->session, path, doc, kind, err));
+    if (kind == BRC_ARRAY)
         out->separator = brc_json_is(brc_json_member(own, "dimension_separator"), "/") ? '/' : '.';
-    } else {
-        BRC_GO(brc_zarr2_group_write(&own, &zattrs, doc, err));
-    }
     BRC_GO(put_document(out, inner, name, own, err));
     BRC_GO(consolidate(out, inner, name, own, err));
     if (!zattrs)

@@ -1,5 +1,6 @@
 /* Reads the Zarr store view: values of keys, ranges and many keys at once, and the places of chunks
  * for clients that know arrays only by their keys. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,11 +80,60 @@ typedef struct value_request {
     const brc_key_range *range; /* NULL: all */
     brc_buf *out;
     brc_key_info *info;         /* NULL: not wanted */
+    uint64_t *decoded;          /* bytes that were decoded for it */
 } value_request;
 
 static int no_such_key(const char *key, brc_error *err)
 {
     return brc_fail(err, BRC_ENOTFOUND, "there is no key '%.200s'", key);
+}
+
+/* ---- limits -------------------------------- */
+
+int brc_key_limit(brc_session *s, const brc_key_limits *limits, brc_error *err)
+{
+    brc_key_limits own;
+    BRC_TRY(brc_sized_in(&own, sizeof(own), sizeof(own), limits, "brc_key_limits", err));
+    BRC_TRY(brc_flags_check(own.flags, BRC_KEYS_STORED, "brc_key_limits", err));
+    s->key_limits = own;
+    return BRC_OK;
+}
+
+/* Checks the bytes of a value, or of a part. */
+static int limit_bytes(const value_request *q, uint64_t len, brc_error *err)
+{
+    const uint64_t most = q->s->key_limits.bytes;
+    if (q->out == NULL || most == 0 || len <= most)
+        return BRC_OK;
+    return brc_fail(err, BRC_ELIMIT,
+                    "%" PRIu64 " bytes of the key '%.200s' are too many at once, at most %" PRIu64
+                    " may be asked for", len, q->key, most);
+}
+
+/* Checks what the reading of a part costs before it is read. */
+static int limit_part(const value_request *q, const brc_stored_part *part, brc_error *err)
+{
+    const brc_key_limits *limits = &q->s->key_limits;
+    const int is_encoded = part->how == BRC_STORED_ENCODED;
+    if ((limits->flags & BRC_KEYS_STORED) &&
+        (is_encoded || !brc_is_in_file(part->object.backend)))
+        return brc_fail(err, BRC_ELIMIT, "a chunk of the key '%.200s' is not stored as it is",
+                        q->key);
+    if (!is_encoded || limits->decoded == 0)
+        return BRC_OK;
+    if (brc_add_u64(*q->decoded, part->object.size, q->decoded) && *q->decoded <= limits->decoded)
+        return BRC_OK;
+    return brc_fail(err, BRC_ELIMIT,
+                    "for the key '%.200s' more than %" PRIu64 " bytes would have to be decoded, "
+                    "because its chunks are stored in another encoding: ask for smaller ranges, "
+                    "or store them again with 'codecs --rewrite'", q->key, limits->decoded);
+}
+
+static int limit_pieces(const value_request *q, const brc_stored_pieces *pieces, brc_error *err)
+{
+    for (size_t i = 0; i < pieces->n; i++)
+        BRC_TRY(limit_part(q, &brc_stored_piece_at(pieces, i)->part, err));
+    return BRC_OK;
 }
 
 /* ---- ranges -------------------------------- */
@@ -245,7 +295,12 @@ static int give_chunk_value(const value_request *q, const brc_key_place *place, 
     int rc = look_at_value(&part, place, err);
     if (rc == 0)
         rc = no_such_key(q->key, err);
-    if (rc < 0 || (q->out == NULL && part.is_known))
+    const int is_enough = rc > 0 && q->out == NULL && part.is_known;
+    if (rc > 0 && !is_enough)
+        rc = limit_part(q, &part, err);
+    if (rc >= 0 && !is_enough)
+        rc = limit_bytes(q, part.is_known ? part.len : part.object.size, err);
+    if (rc < 0 || is_enough)
         brc_array_end_read(a);
     else
         rc = brc_stored_part_read(&part, a, place->outer, q->out, &place->array->shard, err);
@@ -275,7 +330,13 @@ static int give_shard_range(const value_request *q, brc_key_array *ka, brc_error
 {
     brc_array *a = &ka->array;
     brc_stored_pieces pieces = {0};
-    int rc = key_shard_part(q->out, ka, q->range, 0, &pieces, err);
+    uint64_t start, end;
+    range_of(q->range, ka->shard.layout.size, &start, &end);
+    int rc = limit_bytes(q, end - start, err);
+    if (rc == BRC_OK)
+        rc = key_shard_part(q->out, ka, q->range, 0, &pieces, err);
+    if (rc == BRC_OK)
+        rc = limit_pieces(q, &pieces, err);
     if (rc == BRC_OK)
         rc = brc_stored_pieces_read(&pieces, a, err);
     brc_array_end_read(a);
@@ -291,8 +352,11 @@ static int give_planned_shard(const value_request *q, const brc_key_place *place
     brc_array *a = &place->array->array;
     brc_shard_plan *shard = &place->array->shard;
     int rc = brc_shard_plan_make(shard, a, place->outer, err);
-    if (rc == 0)
-        return brc_shard_plan_learn(shard, a, err);
+    if (rc == 0) {
+        rc = limit_pieces(q, &shard->missing, err);
+        if (rc == BRC_OK)
+            return brc_shard_plan_learn(shard, a, err);
+    }
     if (rc > 0 && shard->layout.size == 0)
         rc = no_such_key(q->key, err);
     if (rc < 0 || q->out == NULL)
@@ -345,7 +409,8 @@ static int key_value_get(brc_buf *out, brc_session *s, const char *key, const br
                          brc_key_info *given, brc_error *err)
 {
     brc_key_info info = BRC_KEY_INFO_INIT;
-    const value_request q = {s, key, range, out, given != NULL ? &info : NULL};
+    uint64_t decoded = 0;
+    const value_request q = {s, key, range, out, given != NULL ? &info : NULL, &decoded};
     BRC_TRY(key_range_check(range, err));
     if (given != NULL)
         BRC_TRY(brc_sized_check(given->size, sizeof(info), "brc_key_info", err));
