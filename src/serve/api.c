@@ -74,7 +74,7 @@ int serve_api(serve_answer *out, breccia *repo, const char *what, const serve_qu
         return own.code < 0 ? answer_error(out, own.code, own.message, err) : BRC_OK;
     if (i == sizeof(answers) / sizeof(answers[0]))
         return answer_error(out, BRC_ENOTFOUND, "there is no such question", err);
-    SERVE_TRY(serve_alarm_begin(&alarm, repo, own_limits.seconds, err));
+    SERVE_TRY(serve_alarm_begin(&alarm, repo, own_limits.seconds * 1000, err));
     serve_call_begin(&call, out, repo, query, &own_limits, &own);
     out->body.limit = 2 * (size_t)own_limits.bytes + (16 << 20);
     rc = answer_as(&call, i);

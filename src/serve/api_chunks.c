@@ -168,6 +168,8 @@ static int measure_cells(struct cells *cells, serve_call *call)
         brc_key_info info = BRC_KEY_INFO_INIT;
         uint64_t index[BRC_MAX_NDIM];
 
+        if (late)
+            call->out->immutable = 0; /* another answer may have more           */
         cell_index(cells, i, index);
         cells->lengths[i] = UINT64_MAX;
         rc = write_key(&key, &form, cells->info->path, cells->info->ndim, index, call->err);

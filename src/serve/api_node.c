@@ -148,6 +148,7 @@ int serve_entries_date(serve_entries *entries, serve_call *call)
     uint64_t n;
     int rc;
 
+    call->out->immutable = 0; /* another answer may have more                   */
     if (!call->out->commit[0])
         return BRC_OK;
     SERVE_TRY(brc_log(&log, call->repo, call->out->commit, NULL, call->err));

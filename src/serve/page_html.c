@@ -234,7 +234,8 @@ void serve_part(serve_page_state *p, int (*part)(serve_page_state *p))
 
     if (p->rc < 0)
         return;
-    p->rc = serve_alarm_begin(&alarm, p->call.repo, p->call.limits->seconds, outside);
+    p->rc = serve_alarm_begin(&alarm, p->call.repo, p->call.limits->seconds * 1000,
+                               outside);
     if (p->rc < 0)
         return;
     p->err = p->call.err = &own;

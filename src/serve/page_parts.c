@@ -8,6 +8,7 @@
 #include "api_log.h"
 #include "api_node.h"
 #include "page.h"
+#include "serve_alarm.h"
 
 enum {
     TREE_MOST = 2000,
@@ -16,7 +17,8 @@ enum {
     LANES_DRAWN = 12,
     LANE_WIDTH = 14,
     LANE_COLORS = 6,
-    README_MOST = 4000
+    README_MOST = 4000,
+    COUNT_MS = 30 /* the time that counting may take on the first screen        */
 };
 
 /* ---- tree -------------------------------- */
@@ -277,40 +279,63 @@ static int put_uncommitted(serve_page_state *p)
     return BRC_OK;
 }
 
+/* Counts, if that takes a moment only. */
+static int count_soon(brc_stats *stats, serve_page_state *p, int *counted)
+{
+    serve_alarm alarm;
+    int rc;
+
+    SERVE_TRY(serve_alarm_begin(&alarm, p->call.repo, COUNT_MS, p->err));
+    rc = brc_stat(p->call.repo, stats, p->err);
+    *counted = rc >= 0;
+    return serve_alarm_end(&alarm) && rc == BRC_EINTERRUPT ? BRC_OK : rc;
+}
+
+static void put_counts_rows(serve_page_state *p, const brc_stats *stats)
+{
+    serve_row_begin(p, "Commits");
+    serve_put_count(p, stats->commits);
+    serve_row_end(p);
+    serve_row_begin(p, "Chunks");
+    serve_put_count(p, stats->chunks);
+    serve_put(p, " stored, used ");
+    serve_put_count(p, stats->chunk_refs);
+    serve_put(p, " times");
+    serve_row_end(p);
+    serve_row_begin(p, "Stored");
+    serve_put_bytes(p, stats->stored_bytes);
+    serve_put(p, " for ");
+    serve_put_bytes(p, stats->logical_bytes);
+    serve_put(p, " decoded");
+    serve_row_end(p);
+    serve_row_begin(p, "File");
+    serve_put_bytes(p, stats->file_bytes);
+    serve_row_end(p);
+}
+
 static int put_totals(serve_page_state *p)
 {
     brc_stats stats = BRC_STATS_INIT;
     const char *branch;
+    int counted;
 
     SERVE_TRY(brc_head(&branch, p->call.repo, p->err));
-    serve_put(p, "<table><caption>The whole file</caption><tbody>\n");
+    serve_put(p, "<table><caption>The whole file</caption><tbody id=\"totals\">\n");
     serve_row_begin(p, "Current branch");
     serve_put_name(p, branch);
     serve_row_end(p);
-    SERVE_TRY(brc_stat(p->call.repo, &stats, p->err));
-    serve_row_begin(p, "Commits");
-    serve_put_count(p, stats.commits);
-    serve_row_end(p);
-    serve_row_begin(p, "Chunks");
-    serve_put_count(p, stats.chunks);
-    serve_put(p, " stored, used ");
-    serve_put_count(p, stats.chunk_refs);
-    serve_put(p, " times");
-    serve_row_end(p);
-    serve_row_begin(p, "Stored");
-    serve_put_bytes(p, stats.stored_bytes);
-    serve_put(p, " for ");
-    serve_put_bytes(p, stats.logical_bytes);
-    serve_put(p, " decoded");
-    serve_row_end(p);
-    serve_row_begin(p, "File");
-    serve_put_bytes(p, stats.file_bytes);
-    serve_row_end(p);
+    SERVE_TRY(count_soon(&stats, p, &counted));
+    if (counted)
+        put_counts_rows(p, &stats);
     serve_row_begin(p, "Sound");
-    serve_putf(p, "<span id=\"sound\" data-bytes=\"%llu\">not looked at: <code>breccia fsck</code> "
-                  "reads everything</span>", (unsigned long long)stats.file_bytes);
+    serve_putf(p, "<span id=\"sound\" data-bytes=\"%llu\">not looked at: "
+                  "<code>breccia fsck</code> reads everything</span>",
+               counted ? (unsigned long long)stats.file_bytes : ~0ULL);
     serve_row_end(p);
     serve_put(p, "</tbody></table>\n");
+    if (!counted)
+        serve_put(p, "<p id=\"counts\">The file is large, and counting takes longer than this "
+                     "page waits: <code>breccia info</code> does it.</p>\n");
     return BRC_OK;
 }
 

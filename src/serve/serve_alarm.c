@@ -27,16 +27,19 @@ static void *alarm_run(void *arg)
     return NULL;
 }
 
-int serve_alarm_begin(serve_alarm *alarm, breccia *repo, unsigned seconds, brc_error *err)
+int serve_alarm_begin(serve_alarm *alarm, breccia *repo, unsigned ms, brc_error *err)
 {
     pthread_condattr_t attributes;
 
     memset(alarm, 0, sizeof(*alarm));
     alarm->repo = repo;
-    if (seconds == 0)
-        return BRC_OK;
     clock_gettime(CLOCK_MONOTONIC, &alarm->until);
-    alarm->until.tv_sec += (time_t)seconds;
+    alarm->until.tv_sec += (time_t)(ms / 1000);
+    alarm->until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (alarm->until.tv_nsec >= 1000000000) {
+        alarm->until.tv_sec++;
+        alarm->until.tv_nsec -= 1000000000;
+    }
     pthread_mutex_init(&alarm->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

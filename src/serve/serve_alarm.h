@@ -18,7 +18,7 @@ typedef struct serve_alarm {
     int done, rang, runs;
 } serve_alarm;
 
-BRC_MUST_USE int serve_alarm_begin(serve_alarm *alarm, breccia *repo, unsigned seconds, brc_error *err);
+BRC_MUST_USE int serve_alarm_begin(serve_alarm *alarm, breccia *repo, unsigned ms, brc_error *err);
 /* Returns whether the time was over; then the handle works again. */
 int serve_alarm_end(serve_alarm *alarm);
 /* Returns milliseconds of a clock that only goes forward. */

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import colours
 import numpy as np
 import repository
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 VIEWS = ["", "?view=node&path=/temperature", "?view=node&path=/photo", "?view=node&path=/series",
@@ -176,6 +176,21 @@ def tree_is_filtered_and_ordered(look: Look) -> None:
         assert names[:3] == ["large", "cells/", "temperature"], names
         page.select_option("#tree-order", "last")
         assert page.locator(".tree > li > ul > li > a").first.inner_text() == "series"
+
+
+@test
+def counts_come_later_where_they_take_long(look: Look) -> None:
+    def slow(route: Route) -> None:
+        body = route.fetch().text()
+        assert "</tbody></table>" in body
+        route.fulfill(body=body.replace("<p>To open it elsewhere", '<p id="counts"></p><p>To open'),
+                      content_type="text/html; charset=utf-8")
+
+    with look.page() as page:
+        page.route(look.url + "?view=overview", slow)
+        page.goto(look.url + "?view=overview")
+        expect(page.locator("#totals th:has-text('Commits')")).to_have_count(2)
+        assert page.locator("#totals tr:has-text('Commits') td").last.inner_text() == "6"
 
 
 # ---- timeline --------------------------------------------------------------------

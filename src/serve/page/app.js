@@ -1024,6 +1024,16 @@ async function showSound(place) {
     if (+place.dataset.bytes < 64e6) await check();
 }
 
+async function showCounts(place) {
+    place.textContent = "Counting …";
+    try {
+        const { counts } = await ask("summary", { counts: 1 }), n = x => x.toLocaleString("en");
+        $("#totals").append(rowOf("Commits", n(counts.commits)), rowOf("Chunks", `${n(counts.chunks)} stored, used ${n(counts.chunk_refs)} times`),
+            rowOf("Stored", `${bytesText(counts.stored_bytes)} for ${bytesText(counts.logical_bytes)} decoded`), rowOf("File", bytesText(counts.file_bytes)));
+        place.remove();
+    } catch (e) { place.textContent = e.message; }
+}
+
 function showOpen(place) {
     const { file, commit, path } = place.dataset, part = text => text.split("/").map(encodeURIComponent).join("/");
     const url = new URL(`${encodeURIComponent(commit || "main")}/${part(file)}.zarr${path === "/" ? "" : part(path)}`, location.origin + location.pathname).href;
@@ -1033,7 +1043,7 @@ function showOpen(place) {
 }
 
 function enhanceMain() {
-    const viewers = [["#viewer", showViewer], ["#preview", showPreview], ["#differ", showDiffer], ["#sound", showSound], ["#open", showOpen]];
+    const viewers = [["#viewer", showViewer], ["#preview", showPreview], ["#differ", showDiffer], ["#sound", showSound], ["#counts", showCounts], ["#open", showOpen]];
     return Promise.all(viewers.map(([selector, show_]) => $(selector) && show_($(selector)))).then(() => { document.body.dataset.ready = String(+(document.body.dataset.ready || 0) + 1); });
 }
 
