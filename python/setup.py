@@ -27,8 +27,8 @@ PACKAGES = "libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchi
 SQLITE = os.environ.get("BRECCIA_SQLITE", "")
 
 # The files that the library, the command and the converters are made of.
-C_FILES = ("Makefile", "LICENSE", ".ci/setup.sh", "src/**/*.[ch]", "schema/*.sql", "codecs/**/*.[ch]",
-           "cli/**/*.[ch]")
+C_FILES = ("Makefile", "LICENSE", ".ci/setup.sh", "src/**/*.[ch]", "src/serve/page/*", "schema/*.sql",
+           "codecs/**/*.[ch]", "cli/**/*.[ch]")
 
 # Ours stay ours: another SQLite or libbreccia in the process neither takes them over nor sees them.
 OURS = "-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic"

@@ -123,6 +123,8 @@ int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_
 /* If filling holds a lock: about the least and the most bytes that are read in one go. */
 #define TAKE_LEAST ((size_t)2 << 20)
 #define TAKE_MOST ((size_t)4 << 20)
+/* The most that is read in one go to give each thread a job, and one that waits. */
+#define TAKE_LARGE ((size_t)16 << 20)
 
 /* Jobs are numbered as they are filled; job i lies in place i % nplaces. Of the jobs in the
  * window, [head, mid) are in the last stage and [mid, tail) in the first of two. */
@@ -136,6 +138,7 @@ typedef struct window_run {
     int later;       /* fill waits for a job to be settled or finished           */
     int filling;     /* the lock that pause() releases is held                   */
     size_t taken;    /* bytes read since filling began                           */
+    size_t begun_at; /* the tail when filling began                              */
     size_t taken_before;
     int finishing;   /* in the middle of a batch                                 */
     size_t ready;    /* where the batch ends, if there is a ready()              */
@@ -364,7 +367,9 @@ static int window_may_fill(const window_run *run)
     if (!window_has_room(run))
         return 0;
     if (run->filling)
-        return run->taken < TAKE_MOST;
+        return run->taken < TAKE_MOST ||
+               (run->taken < TAKE_LARGE &&
+                run->tail - run->begun_at <= brc_pool_threads(run->pool));
     if (run->w->ops->pause == NULL || n == 0)
         return 1;
     const size_t least = window_fill_least(run);
@@ -383,6 +388,8 @@ static int window_wake(window_run *run, brc_error *err)
 static int window_fill_next(window_run *run, brc_error *err)
 {
     BRC_TRY(window_wake(run, err));
+    if (!run->filling)
+        run->begun_at = run->tail;
     run->filling = run->w->ops->pause != NULL;
     if (window_fill(run))
         window_submit(run, job_at(run, run->tail - 1), 0);

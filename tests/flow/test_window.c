@@ -31,7 +31,7 @@ typedef struct window_record {
     size_t batch; /* finished together, and slow; 0: each for itself */
     int rests;
     size_t taken;
-    int held_now, goes;
+    int held_now, goes, in_go, most_in_go;
     int left;        /* jobs that the run has left held           */
     size_t at_a_time; /* of the pipe; 0: any number               */
     pthread_t caller;
@@ -66,6 +66,8 @@ static int record_fill(void *ctx, brc_window_job *base, brc_error *err)
     if (r->fail_fill == r->filled)
         return brc_fail(err, BRC_EINVAL, "fill %d", r->filled);
     r->goes += !r->held_now;
+    r->in_go = r->held_now ? r->in_go + 1 : 1;
+    r->most_in_go = r->in_go > r->most_in_go ? r->in_go : r->most_in_go;
     r->held_now = 1;
     job->number = r->filled++;
     job->stages = 0;
@@ -321,6 +323,12 @@ LOOP(filling_is_paused, 1, 3)
         OK(run_window(&r, threads, _i, 1000, NULL));
         ck_assert_int_eq(r.wrong, 0);
         ck_assert_int_ge(r.goes, 49); /* the first two wake the threads together */
+        r = record_of(60);
+        r.pauses = 1;
+        r.taken = (size_t)3 << 20; /* two of them are enough, but each thread needs one */
+        OK(run_window(&r, threads, _i, 1000, NULL));
+        ck_assert_int_eq(r.wrong, 0);
+        ck_assert_int_eq(r.most_in_go, threads > 1 ? (int)threads + 1 : 2);
         r = record_of(50);
         r.pauses = 1;
         r.fail_first = 17;
