@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../breccia_codec.h"
+#include "api_grid.h"
 #include "api_node.h"
 
 enum {
@@ -18,7 +19,7 @@ enum {
 /* A cut of the grid: of chunks, and of shards if the array has such. */
 struct cells {
     const brc_array_info *info;
-    const uint64_t *shape; /* of a cell, in elements                            */
+    serve_grid grid;
     uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     int axes[BRC_MAX_NDIM], naxes;
     uint64_t n;
@@ -31,23 +32,14 @@ struct cells {
 
 static void cells_free(struct cells *cells)
 {
+    serve_grid_free(&cells->grid);
     free(cells->there);
     free(cells->lengths);
     free(cells->commits);
     free(cells->ids);
 }
 
-/* ---- which cells
- * ---------------------------------------------------------------------------------- */
-
-/* Returns the cell of an element along an axis. Where chunks differ in length, cells have the
- * mean. */
-static uint64_t cell_at(const struct cells *cells, int axis, uint64_t element)
-{
-    const uint64_t length = cells->shape[axis] ? cells->shape[axis] : 1;
-
-    return element / length;
-}
+/* ---- which cells -------------------------------- */
 
 static int choose_cells(struct cells *cells, serve_call *call)
 {
@@ -55,19 +47,15 @@ static int choose_cells(struct cells *cells, serve_call *call)
     brc_sel sel = BRC_SEL_INIT;
 
     cells->info = brc_array_describe(call->array);
-    cells->shape = cells->info->shard ? cells->info->shard : cells->info->chunk;
-    if (!(cells->info->flags & BRC_ARRAY_REGULAR))
-        return brc_fail(call->err, BRC_EUNSUPPORTED,
-                        "the chunks of %.200s differ in length, so they are not drawn",
-                        cells->info->path);
+    SERVE_TRY(serve_grid_read(&cells->grid, call, 1));
     SERVE_TRY(brc_sel_parse(&sel, call->array, slice, call->err));
     cells->n = 1;
     for (int i = 0; i < sel.ndim; i++) {
-        cells->first[i] = cell_at(cells, i, sel.start[i]);
+        const uint64_t last = sel.start[i] + (sel.count[i] ? sel.count[i] - 1 : 0) * sel.step[i];
+
+        cells->first[i] = serve_grid_cell(&cells->grid, i, sel.start[i]);
         cells->count[i] =
-            sel.count[i] ? cell_at(cells, i, sel.start[i] + (sel.count[i] - 1) * sel.step[i]) -
-                               cells->first[i] + 1
-                         : 0;
+            sel.count[i] ? serve_grid_cell(&cells->grid, i, last) - cells->first[i] + 1 : 0;
         if (!(sel.drop >> i & 1))
             cells->axes[cells->naxes++] = i;
         if (__builtin_mul_overflow(cells->n, cells->count[i], &cells->n))
@@ -109,8 +97,7 @@ static uint64_t cell_number(const struct cells *cells, const uint64_t *index)
     return number;
 }
 
-/* ---- what is stored
- * -------------------------------------------------------------------------------- */
+/* ---- what is stored -------------------------------- */
 
 /* How an array's chunk keys are written. */
 struct key_form {
@@ -208,8 +195,8 @@ static int blame_cells(struct cells *cells, serve_call *call)
 
     sel.ndim = info->ndim;
     for (int i = 0; i < info->ndim; i++) {
-        const uint64_t from = cells->first[i] * cells->shape[i],
-                       to = from + cells->count[i] * cells->shape[i];
+        const uint64_t from = serve_grid_start(&cells->grid, i, cells->first[i]),
+                       to = serve_grid_start(&cells->grid, i, cells->first[i] + cells->count[i]);
 
         sel.start[i] = from;
         sel.step[i] = 1;
@@ -220,7 +207,8 @@ static int blame_cells(struct cells *cells, serve_call *call)
         uint64_t index[BRC_MAX_NDIM], at;
 
         for (int i = 0; i < info->ndim; i++)
-            index[i] = blamed->first[i] * info->chunk[i] / cells->shape[i];
+            index[i] = info->shard ? blamed->first[i] * info->chunk[i] / info->shard[i]
+                                   : blamed->first[i];
         at = cell_number(cells, index);
         if (at != UINT64_MAX &&
             (cells->commits[at] == 0 ||
@@ -231,8 +219,7 @@ static int blame_cells(struct cells *cells, serve_call *call)
     return rc;
 }
 
-/* ---- as JSON
- * ------------------------------------------------------------------------------------- */
+/* ---- as JSON -------------------------------- */
 
 static void put_blame_origin(serve_json *json, const brc_blamed *blamed)
 {
@@ -243,24 +230,51 @@ static void put_blame_origin(serve_json *json, const brc_blamed *blamed)
         serve_json_bool(json, "or_before", 1);
 }
 
+/* Writes where cells begin along an axis that is kept, and where the last one ends. */
+static void put_starts(serve_json *json, const struct cells *cells, int axis)
+{
+    serve_json_open(json, NULL, '[');
+    for (uint64_t i = 0; i <= cells->count[axis]; i++)
+        serve_json_uint(json, NULL, serve_grid_start(&cells->grid, axis, cells->first[axis] + i));
+    serve_json_close(json, ']');
+}
+
+/* Returns the bytes of a decoded cell; 0 if they vary. */
+static uint64_t decoded_bytes(const struct cells *cells, uint64_t i)
+{
+    uint64_t bytes = cells->info->item_size, index[BRC_MAX_NDIM];
+
+    cell_index(cells, i, index);
+    for (int axis = 0; axis < cells->info->ndim; axis++) {
+        const uint64_t length = serve_grid_start(&cells->grid, axis, index[axis] + 1) -
+                                serve_grid_start(&cells->grid, axis, index[axis]);
+
+        if (__builtin_mul_overflow(bytes, length, &bytes))
+            return 0;
+    }
+    return bytes;
+}
+
 static void put_grid_cells(serve_json *json, const struct cells *cells, int blamed)
 {
-    const brc_array_info *info = cells->info;
-    uint64_t decoded = info->item_size, of_axis[3][BRC_MAX_NDIM];
+    uint64_t of_axis[3][BRC_MAX_NDIM];
 
     for (int k = 0; k < cells->naxes; k++) {
         of_axis[0][k] = (uint64_t)cells->axes[k];
         of_axis[1][k] = cells->first[cells->axes[k]];
         of_axis[2][k] = cells->count[cells->axes[k]];
     }
-    for (int i = 0; i < info->ndim; i++)
-        if (__builtin_mul_overflow(decoded, cells->shape[i], &decoded))
-            decoded = 0;
-    serve_json_dims(json, "cell", cells->shape, info->ndim);
     serve_json_dims(json, "axes", of_axis[0], cells->naxes);
     serve_json_dims(json, "first", of_axis[1], cells->naxes);
     serve_json_dims(json, "count", of_axis[2], cells->naxes);
-    serve_json_uint(json, "decoded", decoded); /* bytes of a whole cell; 0: they vary */
+    serve_json_open(json, "starts", '[');
+    for (int k = 0; k < cells->naxes && cells->n > 0; k++)
+        put_starts(json, cells, cells->axes[k]);
+    serve_json_close(json, ']');
+    serve_json_open(json, "decoded", '[');
+    for (uint64_t i = 0; i < cells->n; i++)
+        serve_json_uint(json, NULL, decoded_bytes(cells, i));
+    serve_json_close(json, ']');
     serve_json_open(json, "there", '[');
     for (uint64_t i = 0; i < cells->n; i++)
         serve_json_uint(json, NULL, cells->there[i]);
@@ -310,8 +324,7 @@ int serve_chunks(serve_call *call)
     return rc;
 }
 
-/* ---- blame
- * -------------------------------------------------------------------------------------- */
+/* ---- blame -------------------------------- */
 
 int serve_blame(serve_call *call)
 {

@@ -320,8 +320,7 @@ int serve_diff(serve_call *call)
     return rc;
 }
 
-/* ---- history of a node
- * ------------------------------------------------------------------------------ */
+/* ---- history of a node -------------------------------- */
 
 /* Writes what the array was in a version. */
 static int put_version_of(serve_call *call, const brc_commit *commit)
@@ -383,8 +382,7 @@ int serve_history(serve_call *call)
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* ---- statistics
- * -------------------------------------------------------------------------------------- */
+/* ---- statistics -------------------------------- */
 
 static void put_bin(serve_json *json, const brc_stats_bin *bin)
 {

@@ -31,25 +31,17 @@ static uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t chunk_along(const brc_array_info *info, int axis)
-{
-    uint64_t grid = info->grid[axis] ? info->grid[axis] : 1;
-
-    if (info->flags & BRC_ARRAY_REGULAR)
-        return info->chunk[axis] ? info->chunk[axis] : 1;
-    return info->shape[axis] / grid ? info->shape[axis] / grid : 1; /* the mean         */
-}
-
 /* Returns how many chunks the selection meets along an axis. */
-static uint64_t touched_along(const brc_array_info *info, const brc_sel *sel, int axis)
+static uint64_t touched_along(const serve_grid *grid, const brc_sel *sel, int axis)
 {
-    const uint64_t chunk = chunk_along(info, axis), count = sel->count[axis];
+    const uint64_t count = sel->count[axis];
+    uint64_t last, n;
 
-    if (count == 0 || sel->step[axis] >= chunk)
-        return count;
-    const uint64_t last = sel->start[axis] + (count - 1) * sel->step[axis];
-
-    return last / chunk - sel->start[axis] / chunk + 1;
+    if (count == 0)
+        return 0;
+    last = sel->start[axis] + (count - 1) * sel->step[axis];
+    n = serve_grid_cell(grid, axis, last) - serve_grid_cell(grid, axis, sel->start[axis]) + 1;
+    return n < count ? n : count;
 }
 
 static uint64_t item_bytes(const brc_array_info *info)
@@ -57,12 +49,13 @@ static uint64_t item_bytes(const brc_array_info *info)
     return info->item_size ? info->item_size : VARIABLE_BYTES;
 }
 
+/* Returns the bytes of a chunk, of the longest one if they differ. */
 static uint64_t bytes_of_chunk(const brc_array_info *info)
 {
     uint64_t bytes = item_bytes(info);
 
     for (int i = 0; i < info->ndim; i++)
-        bytes = times(bytes, chunk_along(info, i));
+        bytes = times(bytes, info->chunk[i]);
     return bytes;
 }
 
@@ -77,12 +70,12 @@ static uint64_t chunks_allowed(const brc_array_info *info, const serve_limits *l
     return n;
 }
 
-static uint64_t chunks_touched(const brc_array_info *info, const brc_sel *sel)
+static uint64_t chunks_touched(const serve_grid *grid, const brc_sel *sel)
 {
     uint64_t n = 1;
 
-    for (int i = 0; i < info->ndim; i++)
-        n = times(n, touched_along(info, sel, i));
+    for (int i = 0; i < grid->info->ndim; i++)
+        n = times(n, touched_along(grid, sel, i));
     return n;
 }
 
@@ -104,13 +97,13 @@ static void widen(serve_cut *cut, const brc_sel *asked, int k, uint64_t count)
 
 /* Returns the kept axis along which most chunks are met and more than one element is left; -1:
  * there is none. */
-static int widest(const serve_cut *cut, const brc_array_info *info)
+static int widest(const serve_cut *cut, const serve_grid *grid)
 {
     uint64_t most = 0;
     int found = -1;
 
     for (int k = 0; k < cut->naxes; k++) {
-        const uint64_t n = touched_along(info, &cut->sel, cut->axes[k]);
+        const uint64_t n = touched_along(grid, &cut->sel, cut->axes[k]);
 
         if (cut->sel.count[cut->axes[k]] > 1 && n > most) {
             most = n;
@@ -129,10 +122,10 @@ static uint64_t bytes_of_cut(const serve_cut *cut, const brc_array_info *info)
     return bytes;
 }
 
-static int is_too_much(const serve_cut *cut, const brc_array_info *info, const serve_limits *limits)
+static int is_too_much(const serve_cut *cut, const serve_grid *grid, const serve_limits *limits)
 {
-    return chunks_touched(info, &cut->sel) > chunks_allowed(info, limits) ||
-           bytes_of_cut(cut, info) > limits->bytes;
+    return chunks_touched(grid, &cut->sel) > chunks_allowed(grid->info, limits) ||
+           bytes_of_cut(cut, grid->info) > limits->bytes;
 }
 
 static int fail_too_much(const brc_array_info *info, const serve_limits *limits, brc_error *err)
@@ -149,11 +142,28 @@ static int fail_too_much(const brc_array_info *info, const serve_limits *limits,
                     (unsigned long long)chunks_allowed(info, limits));
 }
 
-int serve_cut_of(serve_cut *out, const brc_array *array, const brc_sel *sel, uint64_t most,
-                 const serve_limits *limits, brc_error *err)
+/* Widens steps until the limits are kept. */
+static int cut_to_limits(serve_cut *cut, const serve_grid *grid, const brc_sel *asked,
+                         serve_call *call)
 {
-    const brc_array_info *info = brc_array_describe(array);
-    int k;
+    while (is_too_much(cut, grid, call->limits)) {
+        const int k = widest(cut, grid);
+
+        if (k < 0)
+            return fail_too_much(grid->info, call->limits, call->err);
+        const uint64_t met = touched_along(grid, &cut->sel, cut->axes[k]),
+                       count = cut->sel.count[cut->axes[k]];
+        widen(cut, asked, k, met > 1 && met < count ? (met + 1) / 2 : (count + 1) / 2);
+        cut->by_budget = 1;
+    }
+    cut->touched = chunks_touched(grid, &cut->sel);
+    return BRC_OK;
+}
+
+int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t most)
+{
+    serve_grid grid;
+    int rc;
 
     *out = (serve_cut){ .sel = *sel };
     for (int i = 0; i < sel->ndim; i++)
@@ -161,32 +171,25 @@ int serve_cut_of(serve_cut *out, const brc_array *array, const brc_sel *sel, uin
             out->every[out->naxes] = 1;
             out->axes[out->naxes++] = i;
         }
-    for (k = 0; k < out->naxes; k++)
+    for (int k = 0; k < out->naxes; k++)
         if (sel->count[out->axes[k]] > most)
             widen(out, sel, k, most);
-    while (is_too_much(out, info, limits)) {
-        k = widest(out, info);
-        if (k < 0)
-            return fail_too_much(info, limits, err);
-        const uint64_t met = touched_along(info, &out->sel, out->axes[k]),
-                       count = out->sel.count[out->axes[k]];
-        widen(out, sel, k, met > 1 && met < count ? (met + 1) / 2 : (count + 1) / 2);
-        out->by_budget = 1;
-    }
-    out->touched = chunks_touched(info, &out->sel);
-    return BRC_OK;
+    SERVE_TRY(serve_grid_read(&grid, call, 0));
+    rc = cut_to_limits(out, &grid, sel, call);
+    serve_grid_free(&grid);
+    return rc;
 }
 
-static int cut_make(serve_cut *out, const brc_array *array, const char *slice, uint64_t most,
-                   const serve_limits *limits, brc_error *err)
+static int cut_make(serve_cut *out, serve_call *call, const char *slice, uint64_t most)
 {
-    const brc_array_info *info = brc_array_describe(array);
+    const brc_array_info *info = brc_array_describe(call->array);
     brc_sel sel = BRC_SEL_INIT;
 
     if (!(info->flags & BRC_ARRAY_READABLE))
-        return brc_fail(err, BRC_EUNSUPPORTED, "%.200s cannot be read: %s", info->path, info->why);
-    SERVE_TRY(brc_sel_parse(&sel, array, slice, err));
-    return serve_cut_of(out, array, &sel, most, limits, err);
+        return brc_fail(call->err, BRC_EUNSUPPORTED, "%.200s cannot be read: %s", info->path,
+                        info->why);
+    SERVE_TRY(brc_sel_parse(&sel, call->array, slice, call->err));
+    return serve_cut_of(out, call, &sel, most);
 }
 
 /* ---- elements -------------------------------- */
@@ -354,8 +357,7 @@ static int append_doubles(brc_buf *out, double *values, size_t n, brc_error *err
     return brc_buf_append(out, values, n * sizeof(*values), err);
 }
 
-/* ---- the difference of two versions
- * -------------------------------------------------------------- */
+/* ---- the difference of two versions -------------------------------- */
 
 /* Opens the array in the other version. `sel` must lie within it. */
 static int open_minus(brc_array **out, brc_session **session, serve_call *call, const char *rev,
@@ -477,7 +479,7 @@ static int open_level(serve_call *call, const serve_levels *levels, uint64_t mos
                             info->path);
         sel = asked;
         scale_sel(&sel, shape, info->shape);
-        const int rc = serve_cut_of(cut, call->array, &sel, most, call->limits, call->err);
+        const int rc = serve_cut_of(cut, call, &sel, most);
         int is_exact = rc >= 0;
         for (int k = 0; k < cut->naxes && is_exact; k++)
             is_exact = cut->every[k] == 1;
@@ -498,8 +500,7 @@ static int open_cut(serve_call *call, uint64_t most, serve_cut *cut, int *level)
     SERVE_TRY(brc_node_kind(&kind, call->session, path, call->err));
     if (kind != BRC_GROUP) {
         SERVE_TRY(serve_open_array(call, path));
-        return cut_make(cut, call->array, serve_param(call, "slice"), most, call->limits,
-                              call->err);
+        return cut_make(cut, call, serve_param(call, "slice"), most);
     }
     rc = serve_levels_read(&levels, call, path);
     if (rc >= 0)

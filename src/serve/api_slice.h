@@ -4,7 +4,7 @@
 #ifndef BRC_SERVE_API_SLICE_H
 #define BRC_SERVE_API_SLICE_H
 
-#include "api.h"
+#include "api_grid.h"
 
 /* A selection whose steps were widened until it is within the limits. */
 typedef struct serve_cut {
@@ -16,8 +16,8 @@ typedef struct serve_cut {
     int by_budget;    /* wider than `most` alone would make it                  */
 } serve_cut;
 
-/* Cuts a selection to at most `most` elements along each axis and to the limits. BRC_ELIMIT: even one element is too much. */
-int serve_cut_of(serve_cut *out, const brc_array *array, const brc_sel *sel, uint64_t most, const serve_limits *limits,
-                 brc_error *err);
+/* Cuts a selection of the call's array to at most `most` elements along each axis and to the limits. BRC_ELIMIT: even one element
+ * is too much. */
+int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t most);
 
 #endif

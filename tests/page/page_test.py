@@ -399,6 +399,8 @@ def pictures_of_other_kinds(look: Look) -> None:
         look.go(page, "?view=node&path=/cells")
         until(page, ".summary", "800 × 800 elements")
         until(page, ".summary", "level 1 of the picture")
+        page.select_option("[name=chunks]", "there")
+        until(page, ".chunktable summary", "16 of 16 chunks here are stored")
         for _ in range(2):
             page.click("[name=in]")
         until(page, ".summary", "400 × 400 elements of /cells at [600:1000,600:1000], every element")

@@ -682,7 +682,7 @@ TEST(chunks_and_elements_know_their_commits)
     ck_assert_uint_eq(count_at("there"), 12);
     ck_assert_int_eq(number_at("there/8"), 1);
     ck_assert_int_eq(number_at("there/9"), 0);
-    ck_assert_int_eq(number_at("decoded"), 800);
+    ck_assert_int_eq(number_at("decoded/0"), 800);
     ck_assert_int_gt(number_at("bytes/0"), 0);
     ck_assert_int_eq(brc_json_kind(at("bytes/9")), BRC_JSON_NULL);
     ck_assert_int_eq(number_at("last/9"), -1);
@@ -716,8 +716,45 @@ TEST(shards_are_the_cells_of_a_sharded_array)
     ck_assert_uint_eq(count_at("there"), 4);
     ck_assert_int_eq(number_at("there/0"), 0);
     ck_assert_int_eq(number_at("there/1"), 1);
-    ck_assert_int_eq(number_at("cell/0"), 16);
+    ck_assert_int_eq(number_at("starts/0/1"), 16);
     ck_assert_int_eq(number_at("last/1"), 0);
+}
+
+TEST(chunks_may_differ_in_length)
+{
+    static const char document[] =
+        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[20,10],\"data_type\":\"int32\","
+        "\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\","
+        "\"chunk_shapes\":[[3,[5,2],7],5]}},\"chunk_key_encoding\":{\"name\":\"default\"},"
+        "\"fill_value\":0,\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":"
+        "\"little\"}}]}";
+    const brc_array_spec spec = { .size = sizeof(spec), .metadata_json = document };
+    const int32_t one = 1;
+    brc_array *a;
+
+    OK(&t, brc_array_create(&a, t.session, "/r", &spec, &t.err));
+    brc_array_free(a);
+    scenario_fill(&t, t.session, "/r", "[3:8]", &one);
+    scenario_commit(&t, "first");
+    scenario_fill(&t, t.session, "/r", "[19, 9]", &one);
+    scenario_commit(&t, "second");
+    ask("chunks", "path", "/r", "commits", "1", NULL);
+    ck_assert_int_eq(number_at("count/0"), 4);
+    ck_assert_int_eq(number_at("starts/0/1"), 3);
+    ck_assert_int_eq(number_at("starts/0/3"), 13);
+    ck_assert_int_eq(number_at("starts/0/4"), 20);
+    ck_assert_int_eq(number_at("there/0"), 0);
+    ck_assert_int_eq(number_at("there/2"), 1);
+    ck_assert_int_eq(number_at("there/7"), 1);
+    ck_assert_int_eq(number_at("decoded/2"), 100);
+    ck_assert_int_eq(number_at("decoded/7"), 140);
+    ck_assert_int_ne(number_at("last/7"), number_at("last/2"));
+    ask("chunks", "path", "/r", "slice", "[8, :]", NULL);
+    ck_assert_int_eq(number_at("starts/0/0"), 0);
+    ck_assert_uint_eq(count_at("there"), 2);
+    ask_few(140, "slice", "path", "/r", NULL); /* one chunk at most                         */
+    ck_assert_int_eq(number_at("chunks"), 1);
+    ck_assert_int_eq(ask_few(139, "slice", "path", "/r", NULL), 413);
 }
 
 TEST(statistics_sizes_and_soundness)

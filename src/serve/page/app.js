@@ -610,6 +610,12 @@ function valueText(view, picture, i) {
     return view.reader.text(picture.raw[i]) + (view.reader.units ? " " + view.reader.units : "");
 }
 
+/* The slice that an answer was made of, in its own array. */
+function sliceOf(head) {
+    const range = k => `${head.start[k]}:${head.start[k] + (head.shape[k] - 1) * head.step[k] + 1}`;
+    return "[" + head.at.map((n, i) => (head.axes.includes(i) ? range(head.axes.indexOf(i)) : n)).join(",") + "]";
+}
+
 /* Asks for parts of a picture, each within the server's limits, until it has `most` elements along each axis. */
 async function inParts(view, rev, picture, most, wanted) {
     const { head } = picture, axes = [view.y, view.x], range = axis => view.window[axis], many = picture.channels || 1;
@@ -617,7 +623,7 @@ async function inParts(view, rev, picture, most, wanted) {
     const [h, w] = axes.map((a, k) => Math.ceil((range(a)[1] - range(a)[0]) / step[k]));
     const of = (list, other) => head.axes.map(a => (axes.includes(a) ? list[axes.indexOf(a)] : other));
     const fine = { w, h, channels: picture.channels, raw: new picture.raw.constructor(w * h * many), values: new Float64Array(w * h * many).fill(NaN),
-        head: { ...head, by_budget: false, every: of(step, 1), start: of(axes.map(a => range(a)[0]), 0), step: of(step, 1) }, steps: [step[1], step[0]] };
+        head: { ...head, by_budget: false, shape: of([h, w], many), every: of(step, 1), start: of(axes.map(a => range(a)[0]), 0), step: of(step, 1) }, steps: [step[1], step[0]] };
     const waiting = [[0, h, 0, w]];
     for (let asked = 1; waiting.length && wanted(); asked++) {
         const [y0, y1, x0, x1] = waiting.shift();
@@ -745,7 +751,7 @@ class Viewer {
         if (!how || view.y < 0 || this.data.text) return;
         let c;
         try {
-            c = await ask("chunks", { rev: this.rev, path: picture.head.path, slice: picture.head.of ? "" : this.slice, commits: how === "last" ? 1 : "" });
+            c = await ask("chunks", { rev: this.rev, path: picture.head.path, slice: sliceOf(picture.head), commits: how === "last" ? 1 : "" });
         } catch (e) { say(e.message); return; }
         if (this.picture !== picture) return;
         $$(".chunks", marks).forEach(e => e.remove());
@@ -754,9 +760,9 @@ class Viewer {
         const span = c.axes.map((_, k) => c.count.slice(k + 1).reduce((a, b) => a * b, 1)), rows = [];
         c.there.forEach((there, i) => {
             const at = c.axes.map((axis, k) => c.first[k] + Math.floor(i / span[k]) % c.count[k]);
-            const edge = axis => { const k = head.axes.indexOf(axis), j = c.axes.indexOf(axis); return [(at[j] * c.cell[axis] - head.start[k]) / head.step[k], c.cell[axis] / head.step[k]]; };
+            const edge = axis => { const k = head.axes.indexOf(axis), j = c.axes.indexOf(axis); const [from, to] = c.starts[j].slice(at[j] - c.first[j]); return [(from - head.start[k]) / head.step[k], (to - from) / head.step[k]]; };
             const [x, w] = edge(view.x), [y, h] = edge(view.y);
-            const ratio = c.bytes[i] && c.decoded ? c.decoded / c.bytes[i] : 0;
+            const ratio = c.bytes[i] ? c.decoded[i] / c.bytes[i] : 0;
             const box = vg("rect", { class: "chunk" + (there ? "" : " none"), x, y, width: w, height: h });
             if (how === "ratio" && ratio) { const k = 3 * shadeIndex(Math.log2(ratio), -1, 6); box.style.fill = `rgb(${MAPS.cividis.slice(k, k + 3).join(",")})`; box.style.fillOpacity = .55; }
             if (how === "last" && c.last[i] >= 0) { box.style.fill = `var(--l${c.last[i] % 6})`; box.style.fillOpacity = .5; }
