@@ -58,6 +58,9 @@ void serve_drop_iter(serve_call *call);
 /* Writes "commit", and whether uncommitted changes show. */
 void serve_put_version(serve_call *call);
 
+/* Returns the bytes of an element as brc_read() gives it; `item` is brc_array_info.item_size. */
+size_t serve_element_bytes(const uint8_t *element, size_t item);
+
 /* ---- what is answered; each writes the members of an open object -------------------------------- */
 
 int serve_summary(serve_call *call);

@@ -16,6 +16,7 @@ enum {
     FROM_MOST = 4096,     /* commits that a continued list begins with         */
     MESSAGE_MOST = 4096,  /* bytes of a message in a list                      */
     TOUCHED_MOST = 20,    /* paths that are named of a commit                  */
+    TOUCHED_SUMMED = 1000, /* nodes whose bytes are added up                   */
     TOUCHED_IDS = 100     /* commits that are asked about at once              */
 };
 
@@ -278,7 +279,7 @@ static int hex_value(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads the digits of an id up to the next comma or the end. */
+/* Reads the digits of an id up to the next separator or the end. */
 static int read_hex_id(brc_oid *out, const char **at)
 {
     size_t n = 0;
@@ -287,19 +288,20 @@ static int read_hex_id(brc_oid *out, const char **at)
     for (; n < 2 * sizeof(out->bytes) && hex_value(**at) >= 0; ++*at, n++)
         out->bytes[n / 2] =
             (uint8_t)(out->bytes[n / 2] | hex_value(**at) << (n % 2 ? 0 : 4));
-    if (n < 8 || n % 2 || (**at && **at != ','))
+    if (n < 8 || n % 2 || (**at && **at != '.'))
         return 0;
-    *at += **at == ',';
+    *at += **at == '.';
     return 1;
 }
 
-/* Continues a list: ids in lanes, and with a "+" those that no lane leads to yet. */
+/* Continues a list: ids in lanes, and with a "~" those that no lane leads to yet. Such a text goes
+ * into a URL as it is. */
 static int walk_continue(struct walk *walk, const char *from)
 {
     size_t n = 0;
 
     while (*from) {
-        const int is_tip = *from == '+';
+        const int is_tip = *from == '~';
         brc_oid id;
 
         from += is_tip;
@@ -338,11 +340,11 @@ static int walk_rest(struct walk *walk, char **out)
     int rc = BRC_OK;
 
     for (int i = 0; i < walk->nlanes && rc >= 0; i++)
-        rc = brc_buf_printf(&text, walk->call->err, "%s%s", text.len ? "," : "",
+        rc = brc_buf_printf(&text, walk->call->err, "%s%s", text.len ? "." : "",
                             brc_oid_format(digits, &walk->lanes[i]));
     for (size_t i = 0; i < walk->n && rc >= 0 && i < FROM_MOST - SERVE_LANES_MOST; i++)
         if (lane_find(walk->lanes, walk->nlanes, &walk->heap[i].commit->id) < 0)
-            rc = brc_buf_printf(&text, walk->call->err, "%s+%s", text.len ? "," : "",
+            rc = brc_buf_printf(&text, walk->call->err, "%s~%s", text.len ? "." : "",
                                 brc_oid_format(digits, &walk->heap[i].commit->id));
     *out = rc >= 0 && walk->n > 0 && text.len > 0 ? strdup((const char *)text.data) : NULL;
     brc_buf_dispose(&text);
@@ -530,15 +532,12 @@ struct touched {
 
 /* Adds what the chunks of an array that are new take, by the mean of all its chunks: sizes of
  * single ones are not kept. */
-static int add_bytes(struct touched *t, const brc_change *change)
+static int add_bytes(struct touched *t, const brc_change *change, uint64_t fresh)
 {
-    uint64_t chunks, stored, fresh = change->chunks_added + change->chunks_changed;
+    uint64_t chunks, stored;
     brc_array *array;
     int rc;
 
-    t->chunks += fresh;
-    if (fresh == 0 || change->kind != BRC_ARRAY || change->what == BRC_REMOVED)
-        return BRC_OK;
     if (!t->session)
         SERVE_TRY(brc_session_open(&t->session, t->call->repo, t->rev, BRC_SESSION_AT,
                                    t->call->err));
@@ -553,12 +552,16 @@ static int add_bytes(struct touched *t, const brc_change *change)
 
 static int put_touched_path(void *ctx, const brc_change *change)
 {
+    const uint64_t fresh = change->chunks_added + change->chunks_changed;
     struct touched *t = ctx;
 
-    if (t->n++ >= TOUCHED_MOST)
+    if (t->n++ < TOUCHED_MOST)
+        serve_json_text(&t->call->json, NULL, change->path);
+    t->chunks += fresh;
+    if (fresh == 0 || change->kind != BRC_ARRAY || change->what == BRC_REMOVED ||
+        t->n > TOUCHED_SUMMED)
         return BRC_OK;
-    serve_json_text(&t->call->json, NULL, change->path);
-    return add_bytes(t, change);
+    return add_bytes(t, change, fresh);
 }
 
 static int put_touched(serve_call *call, const brc_commit *commit)
@@ -594,7 +597,7 @@ int serve_touched(serve_call *call)
         if (i > 0 && serve_elapsed_ms(call) > SERVE_BUSY_MS)
             break;
         if (!read_hex_id(&id, &at))
-            return brc_fail(call->err, BRC_EINVAL, "ids are ids of commits, separated by commas");
+            return brc_fail(call->err, BRC_EINVAL, "ids are ids of commits, separated by dots");
         SERVE_TRY(brc_commit_read(&commit, call->repo, &id, call->err));
         rc = put_touched(call, commit);
         brc_commit_free(commit);

@@ -322,15 +322,10 @@ static int put_axis_values(serve_call *call, brc_array *array)
     rc = brc_read(&io, 1, call->err);
     serve_json_open(&call->json, "values", '[');
     for (size_t at = 0; at < bytes.len && rc >= 0;) {
-        uint32_t len = 0;
-
         text.len = 0;
         rc = brc_element_format(&text, array, bytes.data + at, BRC_ELEMENT_DATED, call->err);
         serve_json_raw(&call->json, NULL, text.data, text.len);
-        if (info->item_size == 0)
-            for (int i = 0; i < 4; i++)
-                len |= (uint32_t)bytes.data[at + (size_t)i] << 8 * i;
-        at += info->item_size ? info->item_size : 4 + (size_t)len;
+        at += serve_element_bytes(bytes.data + at, info->item_size);
     }
     serve_json_close(&call->json, ']');
     brc_buf_dispose(&bytes);

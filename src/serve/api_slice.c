@@ -329,14 +329,10 @@ static int put_elements_json(serve_json *json, const char *key, brc_array *array
     rc = brc_read(&io, 1, json->err);
     serve_json_open(json, key, '[');
     for (size_t at = 0; at < bytes.len && rc >= 0;) {
-        uint32_t len = 0;
-
         text.len = 0;
         rc = brc_element_format(&text, array, bytes.data + at, BRC_ELEMENT_DATED, json->err);
         serve_json_raw(json, NULL, text.data, text.len);
-        if (item == 0)
-            memcpy(&len, bytes.data + at, sizeof(len));
-        at += item ? item : sizeof(len) + (size_t)len;
+        at += serve_element_bytes(bytes.data + at, item);
     }
     serve_json_close(json, ']');
     brc_buf_dispose(&bytes);

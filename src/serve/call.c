@@ -139,6 +139,19 @@ serve_limits serve_page_limits(const serve_limits *limits)
     return out;
 }
 
+/* ---- elements -------------------------------- */
+
+size_t serve_element_bytes(const uint8_t *element, size_t item)
+{
+    uint32_t len = 0;
+
+    if (item > 0)
+        return item;
+    for (int i = 0; i < 4; i++)
+        len |= (uint32_t)element[i] << 8 * i;
+    return 4 + (size_t)len;
+}
+
 /* ---- errors -------------------------------- */
 
 int serve_status(int code)

@@ -19,7 +19,8 @@ static int begin_page(serve_reply *out, const char *title, brc_error *err)
     out->answer.type = "text/html; charset=utf-8";
     int rc = put(body,
                  "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-                 "name=\"viewport\" content=\"width=device-width\"><title>",
+                 "name=\"viewport\" content=\"width=device-width\"><link rel=\"icon\" "
+                 "href=\"data:,\"><title>",
                  err);
     if (rc == BRC_OK)
         rc = serve_html_escape(body, title, err);

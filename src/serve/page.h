@@ -38,6 +38,8 @@ void serve_put_dims(serve_page_state *p, const uint64_t *dims, int n);
 void serve_put_time(serve_page_state *p, int64_t time_us);
 /* href="?..." of a view; rev, path, a and b may be NULL. */
 void serve_put_href(serve_page_state *p, const char *view, const char *rev, const char *path, const char *a, const char *b);
+/* The same for the view that is shown, with commits from a place on. */
+void serve_put_older(serve_page_state *p, const char *from);
 /* A link to a commit, by the first digits of its id. */
 void serve_put_commit(serve_page_state *p, const brc_oid *id);
 /* The first line of a message. */

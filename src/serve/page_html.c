@@ -164,8 +164,8 @@ static void put_parameter(serve_page_state *p, const char *name, const char *val
         p->rc = serve_url_escape(p->out, value, 1, p->err);
 }
 
-void serve_put_href(serve_page_state *p, const char *view, const char *rev, const char *path,
-                    const char *a, const char *b)
+static void begin_href(serve_page_state *p, const char *view, const char *rev, const char *path,
+                       const char *a, const char *b)
 {
     serve_put(p, "href=\"?");
     put_parameter(p, "file", p->file);
@@ -174,7 +174,21 @@ void serve_put_href(serve_page_state *p, const char *view, const char *rev, cons
     put_parameter(p, "path", path);
     put_parameter(p, "a", a);
     put_parameter(p, "b", b);
+}
+
+void serve_put_href(serve_page_state *p, const char *view, const char *rev, const char *path,
+                    const char *a, const char *b)
+{
+    begin_href(p, view, rev, path, a, b);
     serve_put(p, "\"");
+}
+
+void serve_put_older(serve_page_state *p, const char *from)
+{
+    begin_href(p, p->view, p->rev, p->path, p->a, p->b);
+    put_parameter(p, "filter", serve_param(&p->call, "filter"));
+    put_parameter(p, "from", from);
+    serve_put(p, "#timeline\"");
 }
 
 void serve_put_commit(serve_page_state *p, const brc_oid *id)

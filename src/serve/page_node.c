@@ -125,9 +125,6 @@ static int put_array_facts(serve_page_state *p, const brc_json *names)
 /* Writes the element at `at` as a cell, and returns the bytes that it takes. */
 static size_t put_value_cell(serve_page_state *p, const uint8_t *at, brc_buf *text)
 {
-    const size_t item = brc_array_describe(p->call.array)->item_size;
-    uint32_t len = 0;
-
     text->len = 0;
     if (p->rc >= 0)
         p->rc = brc_element_format(text, p->call.array, at, BRC_ELEMENT_TEXT, p->err);
@@ -137,9 +134,7 @@ static size_t put_value_cell(serve_page_state *p, const uint8_t *at, brc_buf *te
     if (p->rc >= 0)
         serve_put_some(p, (const char *)text->data, 100);
     serve_put(p, "</bdi></td>");
-    if (item == 0)
-        memcpy(&len, at, sizeof(len));
-    return item ? item : sizeof(len) + (size_t)len;
+    return serve_element_bytes(at, brc_array_describe(p->call.array)->item_size);
 }
 
 /* Chooses the first elements along the last two axes, and the first index along the others. */
@@ -340,11 +335,16 @@ static void put_python(serve_page_state *p, const char *file)
     if (p->rc >= 0)
         put_literal(p, (const char *)name.data);
     brc_buf_dispose(&name);
-    serve_put(p, ")\narray = repo[");
-    put_literal(p, p->call.out->commit[0] ? p->call.out->commit : "main");
-    serve_put(p, "][");
-    put_literal(p, p->path);
-    serve_put(p, "]</code></pre></section>\n");
+    serve_put(p, ")\nview = repo.view(");
+    if (p->call.out->commit[0])
+        put_literal(p, p->call.out->commit);
+    serve_put(p, ")");
+    if (p->path[0] && p->path[1]) {
+        serve_put(p, "\nnode = view[");
+        put_literal(p, p->path + 1);
+        serve_put(p, "]");
+    }
+    serve_put(p, "</code></pre></section>\n");
 }
 
 int serve_part_open(serve_page_state *p)

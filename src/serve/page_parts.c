@@ -222,12 +222,8 @@ int serve_part_timeline(serve_page_state *p)
     }
     if (rows.next) {
         serve_put(p, "<p><a class=\"older\" ");
-        serve_put_href(p, p->view, p->rev, p->path, p->a, p->b);
-        p->out->len--; /* the quote */
-        serve_putf(p, "&amp;from=");
-        if (p->rc >= 0)
-            p->rc = brc_buf_append(p->out, rows.next, strlen(rows.next), p->err);
-        serve_put(p, "#timeline\">Older commits</a></p>\n");
+        serve_put_older(p, rows.next);
+        serve_put(p, ">Older commits</a></p>\n");
     }
     serve_rows_free(&rows);
     return rc;

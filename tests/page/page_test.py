@@ -35,15 +35,17 @@ def test(function: Callable[["Look"], None]) -> Callable[["Look"], None]:
 class Look:
     """A browser on a server; whatever goes wrong in a page is a fault."""
 
-    def __init__(self, browser: Browser, url: str, axe: str, shots: pathlib.Path):
+    def __init__(self, browser: Browser, breccia: str, files: list[pathlib.Path], axe: str, shots: pathlib.Path):
         self.browser = browser
-        self.url = url
+        self.breccia = breccia
+        self.file, self.long = files
+        self.url = ""
         self.axe = axe
         self.shots = shots
         self.faults: list[str] = []
 
-    def watch(self, page: Page) -> None:
-        origin = "/".join(self.url.split("/")[:3])
+    def watch(self, page: Page, url: str) -> None:
+        origin = "/".join(url.split("/")[:3])
         page.on("pageerror", lambda e: self.faults.append(f"error: {e}"))
         page.on("dialog", lambda d: self.faults.append(f"dialog: {d.message}"))
         page.on("console", lambda m: self.faults.append(f"console: {m.text}")
@@ -52,16 +54,19 @@ class Look:
                 else self.faults.append(f"foreign request: {r.url}"))
 
     @contextmanager
-    def page(self, query: str = "", width: int = 1280, height: int = 900, **options: object) -> Iterator[Page]:
+    def page(self, query: str = "", width: int = 1280, height: int = 900, url: str = "",
+             ready: str = "body[data-ready]", **options: object) -> Iterator[Page]:
         context: BrowserContext = self.browser.new_context(
             viewport={"width": width, "height": height}, **options)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        self.watch(page)
+        self.watch(page, url or self.url)
         page.add_init_script("document.addEventListener('securitypolicyviolation', "
                              "e => console.error('policy: ' + e.violatedDirective))")
         try:
-            self.go(page, query, options.get("java_script_enabled", True) is not False)
+            page.goto((url or self.url) + query)
+            if options.get("java_script_enabled", True):
+                page.wait_for_selector(ready)
             yield page
         finally:
             context.close()
@@ -247,6 +252,30 @@ def timeline_is_filtered(look: Look) -> None:
         page.fill("#filter", "nothing at all")
         page.click("#timeline button:has-text('Find')")
         until(page, "#rows", "No commit is here")
+
+
+@test
+def several_files_and_older_commits(look: Look) -> None:
+    with server(look.breccia, look.file, look.long) as url, look.page(url=url, ready="a") as page:
+        page.click("a:has-text('long')")
+        page.wait_for_selector("body[data-ready]")
+        expect(page.locator("#rows li")).to_have_count(50)
+        page.click(".older")
+        expect(page.locator("#rows li")).to_have_count(60)
+        until(page, "#rows li >> nth=59", "Write number 0")
+        until(page, "#rows li >> nth=57", "branch early")
+        assert page.locator(".older").count() == 0
+        assert page.evaluate("document.activeElement.textContent") == "Write number 9"
+        page.keyboard.press("k")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**file=long**rev=**")
+        page.wait_for_selector("body[data-ready]")
+        until(page, "main", "Write number 10")
+        page.click(".tree a:has-text('a')")
+        until(page, ".readout", "= ")
+        page.fill("#filter", "number 1")
+        page.keyboard.press("Enter")
+        expect(page.locator("#rows li")).to_have_count(11)
 
 
 # ---- arrays ----------------------------------------------------------------------
@@ -628,8 +657,8 @@ def errors_are_told(look: Look) -> None:
 
 
 @contextmanager
-def server(breccia: str, file: pathlib.Path) -> Iterator[str]:
-    process = subprocess.Popen([breccia, "serve", str(file)], stdout=subprocess.PIPE, text=True)
+def server(breccia: str, *files: pathlib.Path) -> Iterator[str]:
+    process = subprocess.Popen([breccia, "serve", *map(str, files)], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:
         line = process.stdout.readline()
@@ -659,11 +688,11 @@ def run(look: Look, names: list[str]) -> int:
 def main() -> int:
     breccia, axe, shots, *names = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        file = repository.build(breccia, pathlib.Path(folder))
+        files = [make(breccia, pathlib.Path(folder)) for make in (repository.build, repository.build_long)]
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=root)
-        with server(breccia, file) as url:
-            look = Look(browser, url, pathlib.Path(axe).read_text(), pathlib.Path(shots))
+        look = Look(browser, breccia, files, pathlib.Path(axe).read_text(), pathlib.Path(shots))
+        with server(breccia, look.file) as look.url:
             failed = run(look, names)
         browser.close()
     return failed > 0

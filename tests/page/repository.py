@@ -29,10 +29,10 @@ def packed(month: int) -> np.ndarray:
 class Maker:
     """Runs the command on one file."""
 
-    def __init__(self, breccia: str, folder: pathlib.Path):
+    def __init__(self, breccia: str, folder: pathlib.Path, name: str):
         self.breccia = breccia
         self.folder = folder
-        self.file = folder / "climate.brc"
+        self.file = folder / name
         self.clock = 1_790_000_000
 
     def run(self, command: str, *arguments: str) -> None:
@@ -105,9 +105,22 @@ def pyramid(make: Maker) -> None:
         make.create(f"/cells/{i}", np.ascontiguousarray(level), "--dtype", "uint8", "--chunks", "200,200")
 
 
+def build_long(breccia: str, folder: pathlib.Path) -> pathlib.Path:
+    """Makes long.brc, with more commits than the page shows at once, and a branch far below."""
+    make = Maker(breccia, folder, "long.brc")
+    make.run("init")
+    make.run("create", "/a", "--shape", "4", "--dtype", "int32")
+    for i in range(60):
+        make.run("write", "/a", f"[{i % 4}]", "--value", str(i))
+        make.commit(f"Write number {i}")
+        if i == 2:
+            make.run("branch", "early")
+    return make.file
+
+
 def build(breccia: str, folder: pathlib.Path) -> pathlib.Path:
     """Makes climate.brc in the folder."""
-    make = Maker(breccia, folder)
+    make = Maker(breccia, folder, "climate.brc")
     make.run("init")
     coordinates(make)
     arrays(make)

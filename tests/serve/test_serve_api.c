@@ -566,6 +566,7 @@ TEST(a_log_in_parts_is_the_log)
     char ids[4][65], next[1024] = "";
 
     make_branches();
+    OK(&t, brc_ref_create(t.repo, "old", "main~2", NULL, 0, &t.err)); /* a tip far below */
     ask("log", NULL);
     for (size_t i = 0; i < 4; i++) {
         char path[32];
@@ -825,9 +826,9 @@ TEST(wrong_questions_get_an_error)
         { 404, "slice", "rev", "no such branch" },
         { 404, "slice", "minus", "no such branch" },
         { 400, "log", "n", "501" },
-        { 400, "log", "from", "+" },
+        { 400, "log", "from", "~" },
         { 400, "log", "from", "<script>" },
-        { 400, "log", "from", "00,," },
+        { 400, "log", "from", "0011.." },
         { 404, "log", "branch", "nothing" },
         { 400, "tree", "n", "10001" },
         { 400, "tree", "depth", "x" },

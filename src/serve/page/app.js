@@ -1091,7 +1091,7 @@ async function fillTouched(rows) {
     for (let i = 0; i < rows.length; i += 25) {
         const part = rows.slice(i, i + 25);
         let answer;
-        try { answer = await ask("touched", { ids: part.map(r => r.dataset.id).join(",") }); } catch { return; }
+        try { answer = await ask("touched", { ids: part.map(r => r.dataset.id).join(".") }); } catch { return; }
         for (const row of part) {
             const t = answer.touched[row.dataset.id];
             if (!t) continue;
