@@ -120,7 +120,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test page-test lint objects \
+.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench bench-against demo conformance interop s3-test serve-test page-test lint objects \
         serve python-parts python-setup python-test wheel bench-peers \
         install package static uninstall clean FORCE
 
@@ -378,8 +378,8 @@ mutants-compile: setup $(SCHEMA) $(LIBEXEC) $(PAGE)
 kit: $(OUT)/codec_kit ## tests the codecs, data types and backends of a plug-in, PLUGIN=./NAME.so, or the built-in ones
 	$(WRAP) $(OUT)/codec_kit $(PLUGIN)
 
-bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one
-	$(if $(BENCH_OBJS),$(OUT)/bench $(BENCH),@echo 'there is no tests/bench')
+bench: $(if $(BENCH_OBJS),$(OUT)/bench) $(if $(filter serve,$(BENCH)),all) ## the benchmarks; BENCH names one; BENCH=serve needs nginx and wrk
+	$(if $(filter serve,$(BENCH)),@sh tests/bench/serve.sh $(OUT),$(if $(BENCH_OBJS),$(OUT)/bench $(BENCH),@echo 'there is no tests/bench'))
 
 bench-against: $(OUT)/bench ## the benchmarks beside those of a commit, REV=COMMIT; BENCH, ROUNDS (5), BOUND (1.10), OPTIONS of bench
 	@BENCH=$(call quote,$(BENCH)) sh tests/bench/against.sh $(abspath $(OUT)/bench) $(call quote,$(REV)) \
@@ -406,6 +406,9 @@ interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays
 
 s3-test: build/breccia build/tests/run ## the backend s3 on servers of others, moto and versitygw, which pip and go fetch; S3_SEED, S3_WRITERS, S3_SUITES
 	@sh tests/s3/run.sh build
+
+serve-test: all ## what the server serves, read by zarr-python, TensorStore, zarrita, GDAL and rclone, which pip and npm fetch or apt has
+	@sh tests/serve/clients/run.sh build
 
 page-test: all ## the page in Chromium, by pointer and by keys, with axe, which pip and npm fetch; SHOTS=FOLDER for its pictures
 	@SHOTS='$(SHOTS)' sh tests/page/run.sh build

@@ -62,6 +62,9 @@ table='
 --dev   command    zsh          zsh
 --dev   command    fish         fish
 --dev   optcommand chromium     chromium
+--dev   optcommand gdal_translate gdal-bin
+--dev   optcommand rclone       rclone
+--dev   optcommand slowhttptest slowhttptest
 '
 
 # Sanitizers and libFuzzer are in a package with the version of clang in its name.

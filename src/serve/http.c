@@ -1,12 +1,16 @@
 #include "http.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../breccia_codec.h"
 #include "respond.h"
@@ -15,6 +19,9 @@
 /* Seconds that a client has for a request, once the connection is open or the last answer was
  * sent, and for an answer; to these come one for each SLOWEST bytes. */
 enum { REQUEST_SECONDS = 40, ANSWER_SECONDS = 60, SLOWEST = 16384 };
+/* Bodies up to COUNTED_FROM bytes wait in memory; of longer ones HELD_MOST bytes, each of at most
+ * HELD_EACH. All others wait in files. */
+enum { COUNTED_FROM = 16384, HELD_EACH = 4 << 20, HELD_MOST = 32 << 20 };
 /* Memory of a connection, and of it what headers may take. */
 enum { CONNECTION_BYTES = 24576, HEADER_BYTES_MOST = 8192 };
 
@@ -31,6 +38,7 @@ struct serve_http {
     char *prefix;
     struct MHD_Daemon *daemon;
     serve_work *work;
+    _Atomic size_t held;  /* bytes of the bodies that are being sent */
     pthread_mutex_t lock; /* of the lists, and of what `calls` have */
     pthread_cond_t ends;
     line *lines;
@@ -49,7 +57,10 @@ typedef struct call {
     int is_read;
     int is_options;
     int is_waiting;
-    int is_done; /* the reply is there */
+    int is_done;    /* the reply is there */
+    int is_counted; /* its body is, among those that are held */
+    int body_file;  /* the body is in this file; -1: it is not */
+    uint64_t body_len;
     serve_target target;
     serve_request request;
     serve_reply reply;
@@ -246,11 +257,73 @@ static void add_headers(struct MHD_Response *response, serve_reply *reply)
         add(response, "Content-Security-Policy", page_policy);
 }
 
+/* A body in memory, while it is sent. */
+typedef struct held_body {
+    brc_buf bytes;
+    serve_http *http; /* NULL: it is too short to be counted */
+} held_body;
+
 static void free_body(void *ctx)
 {
-    brc_buf *body = ctx;
-    brc_buf_dispose(body);
+    held_body *body = ctx;
+    if (body->http != NULL)
+        atomic_fetch_sub(&body->http->held, body->bytes.len);
+    brc_buf_dispose(&body->bytes);
     free(body);
+}
+
+/* Opens a file that has no name. */
+static int open_nameless(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *folder = tmp != NULL && *tmp != '\0' ? tmp : "/var/tmp";
+    char name[4096];
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 ||
+        (size_t)snprintf(name, sizeof(name), "%s/breccia-XXXXXX", folder) >= sizeof(name))
+        return fd;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(name);
+    return fd;
+}
+
+/* Moves a body into a file, from which it is sent. Clients that are slow do not fill the memory. */
+static int spill_body(call *c)
+{
+    brc_buf *body = &c->reply.answer.body;
+    int fd = open_nameless();
+    for (size_t at = 0; fd >= 0 && at < body->len;) {
+        const ssize_t n = write(fd, body->data + at, body->len - at);
+        if (n > 0)
+            at += (size_t)n;
+        else if (n == 0 || errno != EINTR) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    if (fd < 0)
+        return 0;
+    c->body_file = fd;
+    c->body_len = body->len;
+    brc_buf_dispose(body);
+    return 1;
+}
+
+/* Decides where the body waits until it is sent. It may take a while if the body is long. */
+static void place_body(call *c)
+{
+    const size_t len = c->reply.answer.body.len;
+    if (len <= COUNTED_FROM || c->request.is_head)
+        return;
+    if (len <= HELD_EACH && atomic_fetch_add(&c->http->held, len) + len <= HELD_MOST) {
+        c->is_counted = 1;
+        return;
+    }
+    if (len <= HELD_EACH)
+        atomic_fetch_sub(&c->http->held, len);
+    if (!spill_body(c))
+        serve_reply_fail(&c->reply, 503, "the server has no room for more answers at once");
 }
 
 /* Stands for the body of an answer to HEAD, of which only the length is sent. */
@@ -264,27 +337,42 @@ static ssize_t no_bytes(void *ctx, uint64_t pos, char *buf, size_t max)
 }
 
 /* Makes a response that takes the body over. */
-static struct MHD_Response *make_response(serve_reply *reply, int is_head)
+static struct MHD_Response *make_response(call *c)
 {
-    brc_buf *body;
-    if (is_head)
+    serve_reply *reply = &c->reply;
+    struct MHD_Response *response;
+    if (c->request.is_head)
         return MHD_create_response_from_callback(reply->length, 1024, no_bytes, NULL, NULL);
+    if (c->body_file >= 0) {
+        response = MHD_create_response_from_fd64(c->body_len, c->body_file);
+        if (response != NULL)
+            c->body_file = -1;
+        return response;
+    }
     if (reply->answer.body.len == 0)
         return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
-    body = malloc(sizeof(*body));
+    held_body *body = malloc(sizeof(*body));
     if (body == NULL)
         return NULL;
-    *body = reply->answer.body;
+    *body = (held_body){ reply->answer.body, c->is_counted ? c->http : NULL };
+    response = MHD_create_response_from_buffer_with_free_callback_cls(
+        body->bytes.len, body->bytes.data, free_body, body);
+    if (response == NULL) {
+        free(body);
+        return NULL;
+    }
     reply->answer.body = (brc_buf)BRC_BUF_INIT;
-    return MHD_create_response_from_buffer_with_free_callback_cls(body->len, body->data, free_body,
-                                                                  body);
+    c->is_counted = 0;
+    return response;
 }
 
 static enum MHD_Result send_reply(call *c)
 {
     serve_reply *reply = &c->reply;
-    const uint64_t len = c->request.is_head ? 0 : reply->answer.body.len;
-    struct MHD_Response *response = make_response(reply, c->request.is_head);
+    const uint64_t len = c->request.is_head  ? 0
+                         : c->body_file >= 0 ? c->body_len
+                                             : reply->answer.body.len;
+    struct MHD_Response *response = make_response(c);
     if (response == NULL)
         return MHD_NO;
     add_headers(response, reply);
@@ -352,6 +440,7 @@ static void run_call(serve_job *job)
         serve_reply_fail(&c->reply, 503, "the server ends");
     else
         (void)serve_respond(&c->reply, http->files, &c->request);
+    place_body(c);
     pthread_mutex_lock(&http->lock);
     *c->link = c->next;
     if (c->next != NULL)
@@ -460,7 +549,10 @@ static enum MHD_Result take_call(void *ctx, struct MHD_Connection *connection, c
     if (refuse_call(c, &sent))
         return sent;
     read_request(c);
-    return serve_respond(&c->reply, c->http->files, &c->request) ? send_reply(c) : begin_work(c);
+    if (!serve_respond(&c->reply, c->http->files, &c->request))
+        return begin_work(c);
+    place_body(c);
+    return send_reply(c);
 }
 
 /* Gets the request's target as it came. */
@@ -471,6 +563,7 @@ static void *begin_call(void *ctx, const char *uri, struct MHD_Connection *conne
     if (c == NULL)
         return NULL;
     c->http = ctx;
+    c->body_file = -1;
     c->uri = strdup(uri);
     if (c->uri != NULL)
         return c;
@@ -486,6 +579,10 @@ static void end_call(void *ctx, struct MHD_Connection *connection, void **own,
     if (c == NULL)
         return;
     set_deadline(ctx, connection, REQUEST_SECONDS);
+    if (c->is_counted)
+        atomic_fetch_sub(&c->http->held, c->reply.answer.body.len);
+    if (c->body_file >= 0)
+        close(c->body_file);
     serve_target_dispose(&c->target);
     serve_reply_dispose(&c->reply);
     free(c->uri);

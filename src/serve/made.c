@@ -341,8 +341,9 @@ int serve_key_of_v2(brc_buf *out, const serve_version *version, const char *key,
     path[0] = '/';
     memcpy(path + 1, key, len + 1);
     for (int i = 0; i < BRC_MAX_NDIM && at > 0 && rc == 0; i++) {
-        const size_t end = at;
+        const size_t end = i == 0 ? at : at - 1;
         int kind;
+        at = end;
         while (at > 0 && path[at] != '/')
             at--;
         if (strspn(path + at + 1, "0123456789.") != end - at)
@@ -433,6 +434,18 @@ static int add_documents2(serve_names *out, brc_session *s, const char *path, in
     return rc;
 }
 
+/* Returns 1 if format 2 can express the node, else 0. */
+static int is_expressed2(brc_session *s, const brc_node *node, brc_error *err)
+{
+    brc_buf own = BRC_BUF_INIT, attrs = BRC_BUF_INIT;
+    if (node->kind == BRC_GROUP)
+        return 1;
+    const int rc = brc_node_json_v2(&own, &attrs, s, node->path, err);
+    brc_buf_dispose(&own);
+    brc_buf_dispose(&attrs);
+    return rc == BRC_EUNSUPPORTED ? 0 : rc < 0 ? rc : 1;
+}
+
 static int add_children2(serve_names *out, brc_session *s, const char *path, brc_error *err)
 {
     brc_iter *it;
@@ -441,7 +454,9 @@ static int add_children2(serve_names *out, brc_session *s, const char *path, brc
     TRY(brc_list(&it, s, path, 0, err));
     while ((rc = brc_next(it, &node, err)) > 0) {
         const char *name = strrchr(node->path, '/') + 1;
-        rc = serve_names_add(out, name, strlen(name), "/", err);
+        rc = is_expressed2(s, node, err);
+        if (rc > 0)
+            rc = serve_names_add(out, name, strlen(name), "/", err);
         if (rc < 0)
             break;
     }

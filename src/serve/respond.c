@@ -17,8 +17,12 @@ static int reply_error(serve_reply *out, const serve_request *q, int rc, const b
         serve_reply_dispose(out);
         return 0;
     }
+    char late[80];
+    const char *text = err->message[0] != '\0' ? err->message : brc_strerror(rc);
     const int status = out->is_gone ? 410 : serve_status(rc);
-    serve_reply_fail(out, status, err->message[0] != '\0' ? err->message : brc_strerror(rc));
+    (void)snprintf(late, sizeof(late), "the request took longer than %u seconds",
+                   q->limits.seconds);
+    serve_reply_fail(out, status, rc == BRC_EINTERRUPT ? late : text);
     return 1;
 }
 

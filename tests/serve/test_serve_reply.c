@@ -377,6 +377,15 @@ TEST(keys_of_version_2_have_the_same_chunks)
         (void)snprintf(path, sizeof(path), "v2/main/test.zarr/%s", none[i]);
         ck_assert_msg(ask(path) == 404, "%s: %d", none[i], reply.answer.status);
     }
+    brc_array_free(scenario_array(&t, "/0/1", "uint8", 2, (uint64_t[]){ 20, 30 },
+                                  (uint64_t[]){ 10, 10 }, NULL, "[\"bytes\"]"));
+    scenario_fill(&t, t.session, "/0/1", "[10:20, 20:30]", "\3");
+    scenario_commit(&t, "two axes");
+    ck_assert_int_eq(ask("v2/main/test.zarr/0/1/1/2"), 200);
+    same_as_key("main", "0/1/c/1/2", 0, 0);
+    ck_assert_int_eq(ask("v2/main/test.zarr/0/1/1.2"), 404); /* its separator is another */
+    ck_assert_int_eq(ask("v2/main/test.zarr/0/1/1/"), 200);
+    ck_assert(says("\"./2\"") && !says("\"./1\""));
     ck_assert_int_eq(ask("v2/main/test.zarr/g/a/"), 200);
     ck_assert(says("./.zarray") && says("\"./9\"") && !says("zarr.json"));
 }

@@ -1,4 +1,5 @@
 /* Documents of Zarr v2 for one node, and keys of chunks. */
+#include <stdio.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
@@ -47,6 +48,26 @@ TEST(what_version_2_cannot_express_is_an_error)
     ck_assert_uint_eq(own.len, 0);
     brc_buf_dispose(&own);
     brc_buf_dispose(&attrs);
+}
+
+/* TensorStore refuses members that it does not know, also those that say nothing new. */
+TEST(a_checksum_is_only_named_if_there_is_one)
+{
+    static const char *const said[] = { "false", "true" };
+    for (int i = 0; i < 2; i++) {
+        brc_buf own = BRC_BUF_INIT, attrs = BRC_BUF_INIT;
+        char codecs[200], path[8];
+        (void)snprintf(path, sizeof(path), "/z%d", i);
+        (void)snprintf(codecs, sizeof(codecs),
+                       "[\"bytes\", {\"name\": \"zstd\", \"configuration\": {\"level\": 3, "
+                       "\"checksum\": %s}}]",
+                       said[i]);
+        made(scenario_array(&t, path, "uint8", 1, (uint64_t[]){ 4 }, NULL, NULL, codecs));
+        OK(&t, brc_node_json_v2(&own, &attrs, t.session, path, &t.err));
+        ck_assert_int_eq(strstr((char *)own.data, "checksum") != NULL, i);
+        brc_buf_dispose(&own);
+        brc_buf_dispose(&attrs);
+    }
 }
 
 TEST(a_chunk_has_a_key)

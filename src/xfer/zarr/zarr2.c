@@ -991,6 +991,14 @@ static int fits_type(const char *codec, const char *type)
     return strcmp(codec, "vlen-bytes") != 0 || strcmp(type, "string") != 0;
 }
 
+/* Tells whether the member has its default and is not known to all readers of the format. */
+static int is_new_default(const char *codec, const brc_json *m)
+{
+    int checksum = 1;
+    return strcmp(codec, "zstd") == 0 && strcmp(brc_json_name(m), "checksum") == 0 &&
+           brc_json_bool(m, &checksum) && !checksum;
+}
+
 /* Writes one codec as a filter: {"id": ..., and its configuration}. */
 static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const char *type,
                         char order, brc_error *err)
@@ -1017,7 +1025,8 @@ static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const ch
     BRC_TRY(brc_buf_text(out, "{\"id\":", err));
     BRC_TRY(brc_json_quote(out, id, strlen(id), err));
     for (const brc_json *m = brc_json_first(codec->config); m; m = brc_json_next(m))
-        BRC_TRY(write_config_member(out, m, order, err));
+        if (!is_new_default(codec->name, m))
+            BRC_TRY(write_config_member(out, m, order, err));
     return brc_buf_byte(out, '}', err);
 }
 

@@ -1,0 +1,283 @@
+"""clients.py TOOLS: arrays of every kind and their old versions, read over HTTP by zarr-python (fsspec), TensorStore,
+zarrita, GDAL and rclone, and compared with what was written. BRECCIA: the command. In an empty folder."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorstore as ts
+import zarr
+from served import Served, breccia, commits, expect
+from zarr.storage import FsspecStore
+
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+BIG = {"name": "bytes", "configuration": {"endian": "big"}}
+GZIP = {"name": "gzip", "configuration": {"level": 5}}
+ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}
+BLOSC = {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "typesize": 4, "blocksize": 0}}
+CRC = {"name": "crc32c"}
+TURN = {"name": "transpose", "configuration": {"order": [1, 0]}}
+
+
+def shards(chunk: list[int], *codecs: dict[str, Any], at: str = "end") -> dict[str, Any]:
+    return {"name": "sharding_indexed", "configuration": {"chunk_shape": chunk, "codecs": list(codecs),
+                                                          "index_codecs": [LITTLE, CRC], "index_location": at}}
+
+
+# name: type, shape, chunks, codecs. "strings" and what is imported come besides.
+KINDS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], list[dict[str, Any]]]] = {
+    "plain": ("<i4", (60, 50), (25, 20), [LITTLE]),
+    "big": ("<i4", (60, 50), (25, 20), [BIG, ZSTD]),
+    "gzip": ("<f8", (60, 50), (25, 20), [LITTLE, GZIP]),
+    "zstd": ("<f4", (60, 50), (60, 50), [LITTLE, ZSTD]),
+    "blosc": ("<f4", (60, 50), (7, 50), [LITTLE, BLOSC]),
+    "checked": ("<u2", (60, 50), (25, 20), [LITTLE, CRC]),
+    "turned": ("<i8", (60, 50), (25, 20), [TURN, LITTLE, GZIP]),
+    "sharded": ("<f4", (60, 50), (60, 40), [shards([15, 10], LITTLE, ZSTD)]),
+    "sharded_start": ("<u2", (60, 50), (30, 50), [shards([15, 10], LITTLE, GZIP, at="start")]),
+    "bools": ("|b1", (60, 50), (25, 20), [{"name": "bytes"}, BLOSC | {"configuration": BLOSC["configuration"] | {"typesize": 1}}]),
+    "bytes": ("|u1", (300,), (77,), [{"name": "bytes"}]),
+    "single": ("<f8", (), (), [LITTLE]),
+    "sparse": ("<i4", (60, 50), (10, 10), [LITTLE, ZSTD]),
+    # Written with one list of codecs and served with another: the server encodes.
+    "recoded": ("<i4", (60, 50), (25, 20), [LITTLE, GZIP]),
+}
+SHARDED = {"sharded", "sharded_start"}
+
+
+def values_of(name: str, version: int) -> np.ndarray[Any, Any]:
+    kind, shape, _, _ = KINDS[name]
+    noise = np.random.default_rng([version, len(name), ord(name[0])])
+    out = np.cumsum(noise.integers(0, 3, shape if shape else (1,)), axis=-1).reshape(shape).astype(kind)
+    if name == "sparse":
+        out[10:50, 10:40] = 0
+    return out
+
+
+TEXTS = [["a", "", "b\u00e9", "\u4e2d\u6587", "x" * 300, "z"], ["a", "new", "b\u00e9", "\U0001f600", "", "zz"]]
+Expected = dict[str, np.ndarray[Any, Any]]
+
+
+def make() -> list[Expected]:
+    """The repository, of two versions, and what each of them has."""
+    versions: list[Expected] = [{}, {}]
+    breccia("init", "a.brc", "--quiet")
+    for name, (kind, shape, chunks, codecs) in KINDS.items():
+        first = [LITTLE, ZSTD] if name == "recoded" else codecs
+        document = {"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": np.dtype(kind).name,
+                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+                    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+                    "fill_value": False if kind == "|b1" else 0, "codecs": first, "attributes": {"name": name}}
+        Path("zarr.json").write_text(json.dumps(document))
+        breccia("create", "a.brc", f"/g/{name}", "--metadata", "@zarr.json", "--quiet")
+    breccia("create", "a.brc", "/g/strings", "--shape", "6", "--dtype", "string", "--chunks", "4", "--compress", "zstd", "--quiet")
+    old = zarr.create_group("old.zarr", zarr_format=2)
+    for name, dtype in (("two", "<i4"), ("big", ">f8")):
+        array = old.create_array(name, shape=(40, 30), chunks=(20, 20), dtype=dtype, order="F" if name == "big" else "C")
+        array[:] = np.arange(1200).reshape(40, 30)
+    breccia("import", "a.brc", "old.zarr", "/old", "--quiet")
+    for version in (0, 1):
+        for name in KINDS:
+            values = values_of(name, version)
+            np.save("v.npy", values)
+            breccia("write", "a.brc", f"/g/{name}", "--from", "v.npy", "--quiet")
+            versions[version][f"g/{name}"] = values
+        raw = b"".join(len(text.encode()).to_bytes(4, "little") + text.encode() for text in TEXTS[version])
+        breccia("write", "a.brc", "/g/strings", "--from", "-", "--quiet", data=raw)
+        versions[version]["g/strings"] = np.array(TEXTS[version], object)
+        for name in ("two", "big"):
+            versions[version][f"old/{name}"] = np.arange(1200).reshape(40, 30)
+        breccia("commit", "a.brc", "-m", str(version), "--quiet")
+        if version == 0:
+            breccia("codecs", "a.brc", "/g/recoded", json.dumps(KINDS["recoded"][3]), "--quiet")
+            breccia("tag", "a.brc", "v0", "--quiet")
+    return versions
+
+
+def same(got: Any, want: np.ndarray[Any, Any], *what: Any) -> None:
+    got = np.asarray(got)
+    if want.dtype == object:
+        expect(list(map(str, got.ravel())) == list(want.ravel()), *what, got)
+    else:
+        expect(got.shape == want.shape and np.array_equal(got, want), *what)
+
+
+def places(served: Served) -> Iterator[tuple[str, int, int]]:
+    """Where a version is: its address, the number of the version, the format of Zarr."""
+    newest, oldest = commits("a.brc")
+    for rev, version in ((newest, 1), (oldest, 0), ("main", 1), ("v0", 0), ("main~1", 0)):
+        yield f"{served.url}{rev}/a.zarr/", version, 3
+    for rev, version in (("main", 1), (oldest, 0)):
+        yield f"{served.url}v2/{rev}/a.zarr/", version, 2
+
+
+def of_format(names: Expected, format: int) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """The arrays that the format can express."""
+    for path, want in names.items():
+        if format == 3 or not set(path.split("/")) & SHARDED:
+            yield path, want
+
+
+def in_zarr_python(served: Served, versions: list[Expected], _: Path) -> int:
+    n = 0
+    for url, version, format in places(served):
+        group = zarr.open_group(FsspecStore.from_url(url, read_only=True), mode="r", zarr_format=format)  # type: ignore[arg-type]
+        members = {name for name, node in group.members(max_depth=None) if isinstance(node, zarr.Array)}
+        expect(members == {path for path, _ in of_format(versions[version], format)}, url, "consolidated:", sorted(members))
+        for path, want in of_format(versions[version], format):
+            array = group[path]
+            assert isinstance(array, zarr.Array)
+            same(array[...], want, "zarr-python", url, path)
+            expect(not path.startswith("g/") or path == "g/strings" or array.attrs["name"] == path[2:], "attributes", path)
+            n += 1
+    return n
+
+
+def in_tensorstore(served: Served, versions: list[Expected], _: Path) -> int:
+    n = 0
+    for url, version, format in places(served):
+        for path, want in of_format(versions[version], format):
+            if want.dtype == object or (format == 2 and path == "g/checked") or (format, path) == (3, "old/big"):
+                continue  # it has no strings, nor crc32c in format 2
+            spec = {"driver": "zarr3" if format == 3 else "zarr", "kvstore": {"driver": "http", "base_url": url, "path": f"{path}/"}}
+            same(ts.open(spec, open=True, read=True).result().read().result(), want, "TensorStore", url, path)
+            n += 1
+    return n
+
+
+def in_zarrita(served: Served, versions: list[Expected], tools: Path) -> int:
+    jobs, wanted = [], {}
+    for i, (url, version, format) in enumerate(places(served)):
+        for path, want in of_format(versions[version], format):
+            if (format, path) in {(2, "g/checked"), (2, "g/strings")} or path == "g/sharded_start":
+                continue  # it does not know them; of a shard it takes the index to be at the end
+            name = f"{i}-{path.replace('/', '-')}"
+            jobs.append(json.dumps({"name": name, "url": url + path, "format": format}))
+            wanted[name] = want
+    os.makedirs("zarrita", exist_ok=True)
+    script = tools / "zarrita_http.mjs"
+    shutil.copy(Path(__file__).parent / "zarrita_http.mjs", script)
+    done = subprocess.run(["node", str(script), "zarrita"], input="\n".join(jobs), capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        answer = json.loads(line)
+        expect("error" not in answer, "zarrita", line)
+    for name, want in wanted.items():
+        raw = (Path("zarrita") / name).read_bytes()
+        if want.dtype == object:
+            texts = []
+            while raw:
+                size = int.from_bytes(raw[:4], "little")
+                texts.append(raw[4:4 + size].decode())
+                raw = raw[4 + size:]
+            expect(texts == list(want), "zarrita", name, texts)
+        else:
+            dtype = ">f8" if name.endswith("old-big") and raw[:8] != want.astype("<f8").tobytes()[:8] else want.dtype.newbyteorder("<")
+            kind = "<f8" if name.endswith("old-big") else "<i4" if name.endswith("old-two") else dtype
+            same(np.frombuffer(raw, kind).reshape(want.shape), want, "zarrita", name)
+    return len(wanted)
+
+
+def in_gdal(served: Served, versions: list[Expected], _: Path) -> int:
+    """GDAL of Debian reads format 2."""
+    n = 0
+    if shutil.which("gdal_translate") is None:
+        return -1
+    for url, version, format in places(served):
+        for name in ("plain", "gzip", "blosc", "zstd", "turned", "sparse") if format == 2 else ():
+            want = versions[version][f"g/{name}"]
+            if want.dtype == np.int64:
+                continue
+            subprocess.run(["gdal_translate", "-q", "-of", "ENVI", f'ZARR:"/vsicurl/{url}g/{name}"', "gdal.raw"], check=True)
+            same(np.fromfile("gdal.raw", want.dtype).reshape(want.shape), want, "GDAL", url, name)
+            n += 1
+    return n
+
+
+def in_rclone(served: Served, _: list[Expected], tools: Path) -> int:
+    """A copy by the lists in HTML is what an export has."""
+    if shutil.which("rclone") is None:
+        return -1
+    n = 0
+    env = os.environ | {"RCLONE_CONFIG": str(tools / "rclone.conf"), "NO_PROXY": "127.0.0.1"}
+    for rev in ("main", "v0"):
+        for view, format in (("", "zarr3"), ("v2/", "zarr2")):
+            copy, export = Path(f"copy-{rev}-{format}"), Path(f"export-{rev}-{format}")
+            subprocess.run(["rclone", "copy", "-q", ":http:", str(copy), "--http-url", f"{served.url}{view}{rev}/a.zarr/"], check=True,
+                           env=env)
+            path = ["/old"] if format == "zarr2" else []
+            breccia("export", "a.brc", *path, str(export), "--format", format, "--at", rev, "--quiet")
+            base = copy / "old" if path else copy
+            files = {file.relative_to(export) for file in export.rglob("*") if file.is_file()}
+            made = {file.relative_to(base) for file in base.rglob("*") if file.is_file()}
+            expect({file for file in made if file.name != ".zmetadata"} == files, "rclone", rev, format, made ^ files)
+            for file in files:
+                got, want = (base / file).read_bytes(), (export / file).read_bytes()
+                if file.name.startswith(".z") or file.name == "zarr.json":
+                    document = json.loads(got)
+                    document.pop("consolidated_metadata", None)
+                    expect(document == json.loads(want), "rclone", rev, file)
+                else:
+                    expect(got == want, "rclone", rev, file)
+                n += 1
+    return n
+
+
+def in_s3(served: Served, versions: list[Expected], _: Path) -> int:
+    """TensorStore's driver of S3 lists and reads the path-style bucket that the token is."""
+    base = served.url.removesuffix("/")
+    endpoint, bucket = base.rsplit("/", 1)
+    if not 3 <= len(bucket) <= 63:
+        return -1
+    os.environ.setdefault("AWS_ACCESS_KEY_ID", "none")
+    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "none")
+    store = ts.KvStore.open({"driver": "s3", "endpoint": endpoint, "bucket": bucket, "aws_region": "us-east-1",
+                             "aws_credentials": {"type": "anonymous"}, "path": "main/a.zarr/g/sparse/"}).result()
+    keys = sorted(key.decode() for key in store.list().result())
+    breccia("export", "a.brc", "/g/sparse", "s3", "--at", "main", "--quiet")
+    want = sorted(str(file.relative_to("s3")) for file in Path("s3").rglob("*") if file.is_file())
+    expect(keys == want, "S3", keys, want)
+    spec = {"driver": "zarr3", "kvstore": store.spec().to_json()}
+    same(ts.open(spec, open=True, read=True).result().read().result(), versions[1]["g/sparse"], "S3")
+    return len(keys)
+
+
+def in_slowhttptest(served: Served, versions: list[Expected], _: Path) -> int:
+    """1,000 connections at a time that send or read slowly, in each way that the tool knows."""
+    if shutil.which("slowhttptest") is None:
+        return -1
+    ways = (["-H", "-i", "2"], ["-B", "-i", "2", "-t", "GET"], ["-R"], ["-X", "-w", "1", "-y", "20", "-n", "1", "-z", "8"])
+    want = versions[1]["g/plain"][:25, :20].tobytes()
+    for way in ways:
+        tool = subprocess.Popen(["slowhttptest", "-c", "1000", *way, "-r", "500", "-l", "5", "-p", "3", "-u",
+                                 f"{served.url}main/a.zarr/g/plain/c/0/0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while tool.poll() is None:
+            begun = time.monotonic()
+            expect(served.ask("main/a.zarr/g/plain/c/0/0").body == want, "beside slowhttptest", way)
+            expect(time.monotonic() - begun < 2, "slow beside slowhttptest", way)
+            time.sleep(0.2)
+    expect(served.memory() <= 128 << 20, "memory", served.memory() >> 20, "MiB")
+    return len(ways)
+
+
+CLIENTS: list[Callable[[Served, list[Expected], Path], int]] = [in_zarr_python, in_tensorstore, in_zarrita, in_gdal, in_rclone, in_s3,
+                                                                    in_slowhttptest]
+
+
+def main(tools: Path) -> None:
+    versions = make()
+    with Served("a.brc") as served:
+        for client in CLIENTS:
+            n = client(served, versions, tools)
+            print(f"{client.__name__.removeprefix('in_')}: " + (f"{n} read as written" if n >= 0 else "not here"), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
