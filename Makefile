@@ -162,18 +162,21 @@ $(LIBEXEC): FORCE
 	    echo '#define BRC_LIBEXEC "$(PREFIX)/libexec/breccia"' >$@
 $(OBJ)/src/xfer/foreign/libexec_default.o: $(LIBEXEC)
 
-# src/serve/page/NAME.* becomes page_file_NAME, without indentation, and a sum of all of them their tag.
-PAGE_FILES := src/serve/page/index.html src/serve/page/style.css src/serve/page/app.js
-PAGE       := build/gen/page_files.h
+# The files of src/serve/page become page_file_index, _style and _app, the scripts one after the other, all
+# without indentation; page_files_sum changes with them.
+PAGE_SCRIPTS := $(patsubst %,src/serve/page/%.js,ask meaning colours view array versions page)
+PAGE_FILES   := src/serve/page/index.html src/serve/page/style.css $(PAGE_SCRIPTS)
+PAGE         := build/gen/page_files.h
 $(PAGE): $(PAGE_FILES) Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	@{ for file in $(PAGE_FILES); do \
-	       printf '/* From %s. */\n' $$file; \
-	       printf 'static const char page_file_%s[] =\n' $$(basename $${file%.*}); \
-	       sed -e 's/^ *//' -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $$file; \
+	@{ part() { \
+	       printf 'static const char page_file_%s[] =\n' $$1; shift; \
+	       sed -e 's/^ *//' -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' "$$@"; \
 	       echo '    "";'; \
-	   done; \
+	   }; \
+	   echo '/* From src/serve/page. */'; \
+	   part index src/serve/page/index.html; part style src/serve/page/style.css; part app $(PAGE_SCRIPTS); \
 	   printf 'static const char page_files_sum[] = "%s";\n' $$(cat $(PAGE_FILES) | cksum | cut -d ' ' -f 1); } >$@
 $(OBJ)/src/serve/page.o: $(PAGE)
 
