@@ -11,6 +11,7 @@ from ._credentials import Credentials, Giver, secret
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls, author_of
 from ._native import Handles, Readback, file_and_rev, printable
+from ._serve import Page, Serving
 from .session import Session, box_of
 
 if TYPE_CHECKING:
@@ -117,6 +118,18 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
             raise ReadOnlyError(f"{self.path} is open for reading only")
         return Store(self.path, rev or self.rev or "main", read_only=mode == "r",
                      **self._for_servers())
+
+    def serve(self, *, port: int = 0, token: str | None = None) -> Serving:
+        """Starts a server of this file for this machine alone, as the command's `serve` does: `.url` is its address,
+        which has a secret part, `token` (None: a new one). It ends with a `with`, with close(), or this process."""
+        cache = self._given["cache"]
+        options = (f"--cache={os.fsdecode(cache)}",) if cache else ()
+        return Serving(os.fsdecode(self.path), port=port, token=token, options=options)
+
+    def ui(self, rev: str | None = None, *, height: int = 640) -> Page:
+        """Starts a server and returns its page, which a notebook shows in a frame: history, arrays, changes. `rev`: the
+        version that it shows first."""
+        return Page(self.serve(), rev or self.rev, height)
 
     # ---- history ----
 
