@@ -440,6 +440,14 @@ def pictures_of_other_kinds(look: Look) -> None:
         until(page, ".readout", f"[1] = {np.cos(1 / 25):.7g}")
         look.go(page, "?view=node&path=/stations")
         until(page, ".stage", "<img src=x onerror=alert(1)>")
+        look.go(page, "?view=node&path=/labels")
+        until(page, ".summary", "12 × 32 elements")
+        page.click("[name=later]")
+        until(page, ".stage tbody tr >> nth=25", "far below")
+        page.click("[name=earlier]")
+        until(page, ".summary", "[0:32,0:12]")
+        look.go(page, "?view=node&path=/one")
+        until(page, ".readout", "[] = 9007199254740993")
         look.go(page, "?view=node&path=/records")
         assert page.locator(".stage thead th").all_inner_texts() == ["axis 0", "id", "height"]
         until(page, ".stage tbody tr >> nth=0", "2.5")
@@ -614,7 +622,7 @@ def dark_and_calm(look: Look) -> None:
 def without_a_script(look: Look) -> None:
     with look.page(java_script_enabled=False) as page:
         assert page.locator("#rows li").count() == 6
-        assert page.locator(".tree a").count() == 16
+        assert page.locator(".tree a").count() == 18
         until(page, "main table", "Commits")
         assert not page.locator("#tree-filter").is_visible()
         page.click(".tree a:has-text('temperature')")

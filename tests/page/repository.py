@@ -77,6 +77,10 @@ def arrays(make: Maker) -> None:
     make.run("create", "/stations", "--shape", "3", "--dtype", "string")
     for i, name in enumerate(["Reykjav\u00edk", "<img src=x onerror=alert(1)>", "\u202eabc"]):
         make.run("write", "/stations", f"[{i}]", "--value", name)
+    make.run("create", "/labels", "--shape", "40,12", "--dtype", "string")
+    make.run("write", "/labels", "[33, 2]", "--value", "far below")
+    make.run("create", "/one", "--shape", "", "--dtype", "int64")
+    make.run("write", "/one", "--value", "9007199254740993")
     records = np.array([(1, 2.5), (2, -1.0)], dtype=[("id", "<i4"), ("height", "<f8")])
     make.run("create", "/records", "--shape", "2", "--dtype",
              json.dumps({"name": "struct", "configuration": {"fields": [

@@ -244,11 +244,12 @@ class Viewer {
                 picture.values[i] = view.reader.number(picture.raw[i]);
         const text = v => (view.reader.time ? view.reader.time(v) : show(v));
         const sums = this.data.text || picture.channels ? null : sumsOf(picture.values, picture.raw, this.node);
-        const what = `${picture.w}${view.y >= 0 ? " × " + picture.h : ""} elements of ${this.path} at ${this.slice || "its only place"}`;
+        const what = `${view.y >= 0 ? `${picture.w} × ` : ""}${countText(view.y >= 0 ? picture.h : picture.w, "element")} of ${this.path} at ${this.slice || "its only place"}`;
         let summary = `${what}, ${view.every(picture.head)}.`;
         if (picture.head.by_budget)
             summary += " A picture of all would decode too many chunks: zoom in, or ask for a finer one.";
-        if (sums)
+        if (sums && sums.nan === sums.count) summary += ` None is a number; ${sums.fills} have the fill value.`;
+        else if (sums)
             summary += ` From ${text(sums.low)} to ${text(sums.high)}, mean ${text(sums.mean)}; ${sums.nan} without a number, ${sums.fills} with the fill value.`;
         $(".summary", root).textContent = summary;
         root.dataset.slice = this.slice;

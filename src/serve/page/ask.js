@@ -23,6 +23,7 @@ let query = new URLSearchParams(location.search);
 const say = text => {
     $("#status").textContent = text;
 };
+const countText = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 const shorten = (text, n) => (text.length > n ? text.slice(0, n) + " …" : text);
 
 /* ---- asking -------------------------------- */

@@ -81,7 +81,7 @@ function limitsOf(lists, how) {
         low = sorted[0];
         high = sorted[n];
     }
-    return low === high ? [low, low + 1] : [low, high];
+    return low === high ? [low, low + Math.max(1, Math.abs(low) * 1e-9)] : [low, high];
 }
 
 /* Draws h rows of w elements, each as a block of pixels as wide and high as what it stands for; numbers, or bytes

@@ -166,6 +166,13 @@ function readerOf(node, raw) {
         coded: Boolean(coded || (timeOf(at.units, at.calendar) && !native)),
         time,
         units: raw || time ? "" : typeof at.units === "string" ? at.units : "",
-        text: v => (time ? time(number(v)) : coded && !raw ? show(number(v)) : show(v)),
+        text: v =>
+            node.dtype === "bool"
+                ? String(Boolean(v))
+                : time
+                  ? time(number(v))
+                  : coded && !raw
+                    ? show(number(v))
+                    : show(v),
     };
 }

@@ -1,7 +1,5 @@
 /* versions.js - two versions of an array. */
 
-const countText = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
-
 function changeFacts(change) {
     const e = change.elements,
         rows = [

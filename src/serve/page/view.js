@@ -183,7 +183,20 @@ class View {
             this.whole();
             this.changed();
         });
+        f.earlier.addEventListener("click", () => this.shift(-1));
+        f.later.addEventListener("click", () => this.shift(1));
+        f.earlier.hidden = f.later.hidden = !this.texts;
         for (const e of [f.map, f.limits, f.low, f.high]) e.closest("label").hidden = this.texts || this.channel >= 0;
+    }
+    /* Shows the rows of a table before or behind those that it has. */
+    shift(by) {
+        const axis = this.y >= 0 ? this.y : this.x;
+        if (axis < 0) return;
+        const [from, to] = this.window[axis],
+            size = to - from;
+        const first = Math.max(0, Math.min(this.shape[axis] - size, from + by * size));
+        this.window[axis] = [first, first + size];
+        this.changed();
     }
     zoom(by) {
         for (const axis of [this.x, this.y].filter(a => a >= 0)) {
