@@ -64,6 +64,8 @@ table='
 --dev   optcommand chromium     chromium
 --dev   optcommand gdal_translate gdal-bin
 --dev   optcommand rclone       rclone
+--dev   optcommand nginx        nginx-light
+--dev   optcommand caddy        caddy
 --dev   optcommand slowhttptest slowhttptest
 '
 

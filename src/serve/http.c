@@ -35,7 +35,6 @@ typedef struct line {
 struct serve_http {
     serve_files *files;
     serve_http_opts opts;
-    char *prefix;
     struct MHD_Daemon *daemon;
     serve_work *work;
     _Atomic size_t held;  /* bytes of the bodies that are being sent */
@@ -511,7 +510,7 @@ static void read_request(call *c)
     q->range = header_of(c, "Range");
     q->if_none_match = header_of(c, "If-None-Match");
     q->if_range = header_of(c, "If-Range");
-    q->prefix = c->http->prefix;
+    q->token = opts->token;
     q->limits = (serve_limits){ opts->decoded, opts->decoded / 4096 + 1, opts->seconds, NULL };
     q->on_reader = note_reader;
     q->ctx = c;
@@ -646,12 +645,7 @@ int serve_http_start(serve_http **out, serve_files *files, const serve_http_opts
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&http->ends, &clock);
     pthread_condattr_destroy(&clock);
-    http->prefix = malloc(strlen(opts->token) + 2);
-    int rc = BRC_ENOMEM;
-    if (http->prefix != NULL) {
-        (void)snprintf(http->prefix, strlen(opts->token) + 2, "/%s", opts->token);
-        rc = serve_work_new(&http->work, opts->workers, opts->queue, err);
-    }
+    int rc = serve_work_new(&http->work, opts->workers, opts->queue, err);
     if (rc == BRC_OK)
         rc = start_watcher(http, err);
     if (rc == BRC_OK)
@@ -685,6 +679,5 @@ void serve_http_stop(serve_http *http)
     serve_work_free(http->work);
     pthread_cond_destroy(&http->ends);
     pthread_mutex_destroy(&http->lock);
-    free(http->prefix);
     free(http);
 }

@@ -9,8 +9,25 @@
 /* The most bytes of a value that is answered on a thread that answers others too, and on any. */
 enum { QUICK_BYTES = 2 << 20, VALUE_BYTES = 1 << 30 };
 
+static size_t slashes_in(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '/';
+    return n;
+}
+
+static int put_ups(brc_buf *out, size_t n, brc_error *err)
+{
+    int rc = BRC_OK;
+    while (n-- > 0 && rc == BRC_OK)
+        rc = brc_buf_append(out, "../", 3, err);
+    return rc;
+}
+
 /* Says in the reply which version it is from: its id, the time of the commit, whether it may be
- * kept for ever, and otherwise the address at which it may. */
+ * kept for ever, and otherwise the address at which it may, relative to that of the request: a
+ * server in front may have other paths. */
 static int name_version(serve_reply *out, const serve_version *version, const serve_request *q,
                         brc_error *err)
 {
@@ -20,8 +37,9 @@ static int name_version(serve_reply *out, const serve_version *version, const se
     out->modified_us = version->time_us;
     if (version->named)
         return BRC_OK;
-    int rc = brc_buf_printf(&out->location, err, "%s/%s%s/", q->prefix, t->format == 2 ? "v2/" : "",
-                            version->hex);
+    int rc = put_ups(&out->location, 2 + slashes_in(t->name) + slashes_in(t->key), err);
+    if (rc == BRC_OK)
+        rc = brc_buf_printf(&out->location, err, "%s/", version->hex);
     if (rc == BRC_OK)
         rc = serve_url_escape(&out->location, t->name, 1, err);
     if (rc == BRC_OK)

@@ -48,7 +48,7 @@ static int read_joined(s3_list *l, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_buf_append(&uri, "", 1, err);
     if (rc == BRC_OK)
-        rc = serve_target_read(&l->target, (const char *)uri.data, l->q->prefix + 1, err);
+        rc = serve_target_read(&l->target, (const char *)uri.data, l->q->token, err);
     brc_buf_dispose(&uri);
     return rc;
 }

@@ -12,7 +12,7 @@ typedef struct serve_request {
     const char *uri;       /* as it came                                        */
     int is_head;
     const char *range, *if_none_match, *if_range; /* headers; NULL: not given   */
-    const char *prefix;    /* "/TOKEN"                                          */
+    const char *token;
     serve_limits limits;
     int may_wait;          /* 0: on a thread that answers others too            */
     /* Told which reader works for the request, and NULL when it no longer does. */

@@ -29,25 +29,17 @@ static int reply_error(serve_reply *out, const serve_request *q, int rc, const b
 /* Sends a client that left out the "/" at a directory's end to the right place. */
 static int reply_slash(serve_reply *out, const serve_request *q, brc_error *err)
 {
-    const serve_target *t = q->target;
-    brc_buf *to = &out->location;
-    int rc = brc_buf_printf(to, err, "%s/", q->prefix);
-    if (rc == BRC_OK && t->format == 2)
-        rc = brc_buf_printf(to, err, "v2/");
-    if (rc == BRC_OK && t->rev != NULL) {
-        rc = serve_url_escape(to, t->rev, 0, err);
-        rc = rc == BRC_OK ? brc_buf_append(to, "/", 1, err) : rc;
-    }
-    if (rc == BRC_OK && t->name != NULL)
-        rc = serve_url_escape(to, t->name, 1, err);
-    if (rc == BRC_OK && t->name != NULL)
-        rc = brc_buf_printf(to, err, "%s/", t->key != NULL ? ".zarr" : "");
+    brc_buf to = BRC_BUF_INIT;
+    const size_t len = strcspn(q->uri, "?");
+    size_t begin = len;
+    while (begin > 0 && q->uri[begin - 1] != '/')
+        begin--;
+    int rc =
+        brc_buf_printf(&to, err, "./%.*s/%s", (int)(len - begin), q->uri + begin, q->uri + len);
     if (rc < 0)
         return rc;
-    brc_buf location = *to;
-    *to = (brc_buf)BRC_BUF_INIT;
     serve_reply_fail(out, 301, "a directory's address ends with /");
-    out->location = location;
+    out->location = to;
     return BRC_OK;
 }
 

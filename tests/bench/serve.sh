@@ -2,7 +2,7 @@
 # serve.sh BUILD: chunks of 4 KiB, 64 KiB and 1 MiB over HTTP, from `breccia serve` and from nginx on the exported
 # directory, with 1, 16 and 64 connections of wrk: requests a second, and the time that 99 of 100 stay under. Then
 # the same while a bulk writer fills the file. Exit 77: nginx or wrk is not here.
-# BENCH_SECONDS: for each measurement (3). BENCH_SIZES, BENCH_CONNECTIONS: which.
+# BENCH_SECONDS: for each measurement (3). BENCH_SIZES, BENCH_CONNECTIONS: which. BENCH_WRITER empty: no writer; BENCH_NGINX empty: nothing but a writer.
 set -eu
 
 build=$(cd "$1" && pwd)
@@ -80,6 +80,7 @@ measure() {
         wrk -t $(($3 < 2 ? 1 : 2)) -c "$3" -d "${seconds}s" -s any.lua "$host" | sed -n 's/^RESULT //p'
 }
 
+if [ -n "${BENCH_NGINX-1}" ]; then
 printf '%-10s %-6s %12s %10s %12s %10s %7s\n' bytes conns serve/s 'p99 ms' nginx/s 'p99 ms' ratio
 for size in $sizes; do
     n=$(cat "n$size")
@@ -90,9 +91,13 @@ for size in $sizes; do
             $3 / $6, ($5 + $8 > 0 ? "  failures: " $5 " " $8 : "") }'
     done
 done
-[ -z "${BENCH_WRITER:-1}" ] && exit
-head -c 268435456 /dev/zero | tr '\0' 'x' >raw
-(while :; do breccia write a.brc /bulk --from - --quiet <raw; breccia commit a.brc -m more --quiet; done) &
+fi
+[ -n "${BENCH_WRITER-1}" ] || exit 0
+for i in 1 2; do head -c 268435456 /dev/zero | tr '\0' "$i" >"raw$i"; done
+(i=1; while :; do
+    breccia write a.brc /bulk --from - --quiet <"raw$i" && breccia commit a.brc -m more --quiet || exit
+    i=$((3 - i))
+done) &
 writer=$!
 for size in $sizes; do
     for rev in main $commit; do

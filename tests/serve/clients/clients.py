@@ -2,15 +2,19 @@
 zarrita, GDAL and rclone, and compared with what was written. BRECCIA: the command. In an empty folder."""
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import numpy as np
 import tensorstore as ts
@@ -267,8 +271,66 @@ def in_slowhttptest(served: Served, versions: list[Expected], _: Path) -> int:
     return len(ways)
 
 
+def in_servers_in_front(served: Served, versions: list[Expected], _: Path) -> int:
+    """The configurations of docs/SERVING.md, for nginx and Caddy, without TLS and with our token and ports."""
+    page = (Path(__file__).parents[3] / "docs" / "SERVING.md").read_text()
+    want = versions[0]["g/plain"][:25, :20].tobytes()
+    breccia("branch", "a.brc", "of/ada", "v0", "--quiet")
+    n = 0
+    for tool in "nginx", "caddy":
+        program = shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin")
+        if program is None:
+            continue
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        block = re.findall(f"```{tool}\n(.*?)```", page, re.S)[0].replace("TOKEN", served.token.strip("/"))
+        block = block.replace("127.0.0.1:8080", f"127.0.0.1:{served.port}")
+        here = os.getcwd()
+        if tool == "nginx":
+            block = re.sub(r"ssl_certificate\w* .*", "", block).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
+            temp = "".join(f"{what}_temp_path {here}/front;" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+            Path("front.conf").write_text(f"daemon off; pid {here}/front.pid; error_log {here}/front.log; events {{}} "
+                                          f"http {{ access_log off; {temp} {block} }}")
+            words = [program, "-p", here, "-c", f"{here}/front.conf", "-g", "user root;" if os.getuid() == 0 else ""]
+        else:
+            block = block.replace("data.example.org", f"http://127.0.0.1:{port}")
+            Path("Caddyfile").write_text("{\n    admin off\n}\n" + block)
+            words = [program, "run", "--adapter", "caddyfile", "--config", "Caddyfile"]
+        with open(f"{tool}.said", "wb") as said:
+            front = subprocess.Popen([word for word in words if word], stdout=said, stderr=said,
+                                     env=os.environ | {"HOME": here, "XDG_CONFIG_HOME": here, "XDG_DATA_HOME": here})
+        try:
+            for _ in range(100):
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            for rev in "v0", "of%2Fada":
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                connection.request("GET", f"/data/{rev}/a.zarr/g/plain/c/0/0", headers={"Range": "bytes=0-99"})
+                got = connection.getresponse()
+                expect(got.status == 206 and got.read() == want[:100], tool, rev, got.status, Path(f"{tool}.said").read_text())
+                expect(got.headers["Access-Control-Allow-Origin"] == "*" and "Content-Range" in got.headers, tool, "headers")
+                place = urljoin(f"/data/{rev}/a.zarr/g/plain/c/0/0", got.headers["Content-Location"])
+                connection.request("GET", place)
+                got = connection.getresponse()
+                expect(got.read() == want and "immutable" in got.headers["Cache-Control"], tool, place)
+                expect(served.token.strip("/") not in str(got.headers), tool, "tells the token")
+                connection.close()
+            url = f"http://127.0.0.1:{port}/data/v0/a.zarr/"
+            same(zarr.open_group(FsspecStore.from_url(url, read_only=True), mode="r")["g/sharded"][...],  # type: ignore[index]
+                 versions[0]["g/sharded"], "through", tool)
+            n += 1
+        finally:
+            front.terminate()
+            front.wait(20)
+    return n or -1
+
+
 CLIENTS: list[Callable[[Served, list[Expected], Path], int]] = [in_zarr_python, in_tensorstore, in_zarrita, in_gdal, in_rclone, in_s3,
-                                                                    in_slowhttptest]
+                                                                    in_servers_in_front, in_slowhttptest]
 
 
 def main(tools: Path) -> None:
