@@ -337,7 +337,7 @@ class Stage {
         this.canvas.addEventListener("click", e => this.point(e, true));
         this.canvas.addEventListener("dblclick", () => view.zoom(0.5));
     }
-    draw(picture, look, label, size) {
+    draw(picture, look, label, size = this.room()) {
         this.picture = picture;
         paint(this.canvas, picture, look, size);
         this.canvas.setAttribute("aria-label", label);
@@ -346,6 +346,11 @@ class Stage {
         this.cx = Math.max(0, Math.min(at[0], picture.w - 1));
         this.cy = Math.max(0, Math.min(at[1], picture.h - 1));
         this.mark();
+    }
+    /* Returns the pixels that a picture may be high and wide. */
+    room() {
+        const width = this.figure.parentElement ? this.figure.parentElement.clientWidth : 640;
+        return Math.max(320, Math.min(1024, width, innerHeight * 0.85));
     }
     mark() {
         $$(".cursor", this.marks).forEach(e => e.remove());
