@@ -121,6 +121,8 @@ static const char *join_segments(path_reader *r)
     while (next_segment(r, 0) != NULL)
         if (!r->is_over)
             r->to[-1] = '/';
+    if (r->to == begin) /* what is read next must not lie in its place */
+        *r->to++ = '\0';
     return begin;
 }
 
@@ -260,8 +262,9 @@ int serve_target_read(serve_target *out, const char *uri, const char *token, brc
     }
     path_reader r = { path + 2 + token_len, out->text, 0, 0 };
     read_path(out, &r);
-    if (r.is_bad) {
+    if (r.is_bad || out->what == SERVE_NOTHING) { /* nothing that was read of it counts */
         out->what = SERVE_NOTHING;
+        out->rev = out->name = out->key = out->api = NULL;
         return BRC_OK;
     }
     return uri[path_len] == '?' ? read_query(out, uri + path_len + 1, r.to, err) : BRC_OK;
