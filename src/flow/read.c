@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../store/bases.h"
+#include "../store/direct.h"
 
 /* A job carries so many items, or items of so many decoded bytes, and one more where the last item
  * needs the next one. */
@@ -38,7 +39,10 @@ typedef struct read_job {
     brc_buf stored;
     brc_buf places;             /* the names of the items' places                    */
     size_t place_at[MOST_ITEMS]; /* offset of the name in `places`; SIZE_MAX: none    */
-    brc_read_item listed[MOST_ITEMS]; /* items outside of the file, as before open()  */
+    brc_read_item listed[MOST_ITEMS]; /* items that a worker fetches, as before open()  */
+    brc_spot spots[MOST_ITEMS]; /* where items lie in the file that a worker reads   */
+    uint8_t has_spot[MOST_ITEMS];
+    size_t spot_bytes;          /* of these items that are not read in place          */
     int misses;                 /* some items were not where their row said          */
 } read_job;
 
@@ -50,6 +54,7 @@ typedef struct read_run {
     int ended;  /* list() has no more items */
     brc_ahead ahead; /* of differences that come next */
     int verifies; /* decoded chunks are hashed and compared with their id */
+    uint64_t good, bad; /* objects that workers found in their spots, or did not: atomic */
 } read_run;
 
 /* ---- failures -------------------------------- */
@@ -118,12 +123,18 @@ static const char *place_of_item(const read_job *job, size_t i)
     return job->place_at[i] != SIZE_MAX ? (const char *)job->places.data + job->place_at[i] : NULL;
 }
 
+/* Returns where an item's stored bytes go. */
+static uint8_t *read_into(const read_job *job, const brc_read_item *item)
+{
+    return read_in_place(item) ? item->direct : job->stored.data + item->offset;
+}
+
 /* Makes room for the i-th item's stored bytes, to be fetched with others. */
 static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
 {
     brc_store_backend *from;
     brc_read_item *item = &job->items[i];
-    size_t len = (size_t)item->object.stored;
+    const size_t len = (size_t)item->object.stored;
     BRC_TRY(brc_backend_use(run->store, item->object.backend, &from, err));
     brc_object_ask(&item->object, &job->asked[i]);
     BRC_TRY(read_ask_place(job, i, from, err));
@@ -132,7 +143,7 @@ static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
         item->offset = job->stored.len;
         job->stored.len += len;
     }
-    uint8_t *into = read_in_place(item) ? item->direct : job->stored.data + item->offset;
+    uint8_t *into = read_into(job, item);
     if (brc_store_cached(run->store, from, &item->object, into))
         return BRC_OK;
     job->from[i] = from;
@@ -166,7 +177,7 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
         if (job->from[i] != from)
             continue;
         job->from[i] = NULL;
-        job->asked[i].into = read_in_place(item) ? item->direct : job->stored.data + item->offset;
+        job->asked[i].into = read_into(job, item);
         job->asked[i].place = place_of_item(job, i);
         which[n] = i;
         asked[n++] = &job->asked[i];
@@ -196,6 +207,49 @@ static int read_fetch(const read_run *run, read_job *job, int on_worker, brc_err
         BRC_TRY(read_fetch_with(run, job, i, err));
     }
     return BRC_OK;
+}
+
+/* Reads the items of which only the spot in the file was found. One that is not there is fetched by
+ * the caller's thread. */
+static int read_spots(read_run *run, read_job *job, brc_error *err)
+{
+    BRC_TRY(brc_buf_reserve(&job->stored, job->spot_bytes + 1, err));
+    for (size_t i = 0; i < job->n; i++) {
+        brc_read_item *item = &job->items[i];
+        if (!job->has_spot[i])
+            continue;
+        job->has_spot[i] = 0;
+        if (!read_in_place(item)) {
+            item->offset = job->stored.len;
+            job->stored.len += (size_t)item->object.stored;
+        }
+        item->is_verified =
+            brc_direct_read(run->store, &item->object, &job->spots[i], read_into(job, item));
+        (void)__atomic_fetch_add(item->is_verified ? &run->good : &run->bad, 1, __ATOMIC_RELAXED);
+        if (item->is_verified)
+            continue;
+        item->rc = BRC_ESTALE;
+        job->misses = 1;
+    }
+    return BRC_OK;
+}
+
+/* Swaps the memory of a job's stored bytes and that of a worker. The worker's was used last by this
+ * thread, so it is in the processor's cache. */
+static void read_swap(read_job *job, brc_pipe_worker *worker)
+{
+    const brc_buf own = job->stored;
+    job->stored = worker->stored;
+    worker->stored = own;
+}
+
+/* Compares an item's stored bytes with their checksum. */
+static int read_check(const read_job *job, const brc_read_item *item, brc_error *err)
+{
+    if (item->is_verified)
+        return BRC_OK;
+    return brc_object_verify_in(&item->object, read_into(job, item),
+                                place_of_item(job, (size_t)(item - job->items)), err);
 }
 
 /* ---- on the pool -------------------------------- */
@@ -324,7 +378,7 @@ static int read_decode_batch(read_run *run, unsigned worker, brc_scratch *scratc
     BRC_TRY(brc_buf_reserve(chunk, len, NULL));
     for (size_t i = 0; i < n; i++) {
         const brc_read_item *item = &items[i];
-        BRC_TRY(brc_object_verify(&item->object, job->stored.data + item->offset, NULL));
+        BRC_TRY(read_check(job, item, NULL));
         src[i] = read_source(job, item);
         dst[i] = (brc_buf)BRC_FIXED_BUF(item->direct != NULL ? item->direct : chunk->data + at,
                                         item->len);
@@ -359,12 +413,11 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
                     brc_error *err)
 {
     const brc_object *o = &item->object;
-    const char *place = place_of_item(job, (size_t)(item - job->items));
     brc_scratch *scratch;
     if (item->bases != NULL)
         return read_delta(run, worker, item, err);
     if (read_in_place(item)) {
-        BRC_TRY(brc_object_verify_in(o, item->direct, place, err));
+        BRC_TRY(read_check(job, item, err));
         return read_verify(run, item, (brc_span){item->direct, item->len}, err);
     }
     const uint8_t *stored = job->stored.data + item->offset;
@@ -376,7 +429,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
         return item->direct != NULL ? BRC_OK
                                     : read_hand_over(run, item, item->decoded.data, scratch, err);
     }
-    BRC_TRY(brc_object_verify_in(o, stored, place, err));
+    BRC_TRY(read_check(job, item, err));
     if (item->chain == NULL && src.len != item->len)
         return brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", src.len, item->len);
     if (item->chain == NULL) {
@@ -415,10 +468,21 @@ static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned wor
 {
     read_run *run = ctx;
     read_job *job = (read_job *)base;
+    brc_pipe_worker *w = &run->pipe->workers[worker];
     (void)stage;
     BRC_TRY(brc_pipe_check(run->pipe, err));
     BRC_TRY(read_fetch(run, job, 1, err));
-    return job->misses ? BRC_OK : read_decode_job(run, job, worker, err);
+    const int swaps = job->spot_bytes > 0 && job->stored.len == 0 && run->ops->done == NULL;
+    if (swaps) {
+        read_swap(job, w);
+        job->stored.len = 0;
+    }
+    int rc = read_spots(run, job, err);
+    if (rc == BRC_OK && !job->misses)
+        rc = read_decode_job(run, job, worker, err);
+    if (swaps && !job->misses)
+        read_swap(job, w);
+    return rc;
 }
 
 /* ---- looking up -------------------------------- */
@@ -547,7 +611,8 @@ static int read_fetch_item(read_run *run, read_job *job, brc_read_item *item,
     return rc;
 }
 
-/* Opens an item. Fetches it at once if it lies in the file; otherwise it is fetched with others. */
+/* Opens an item. If it lies in the file, it is fetched at once, or a worker reads it there;
+ * otherwise it is fetched with others. */
 static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
 {
     const size_t i = (size_t)(item - job->items);
@@ -555,10 +620,15 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
     if (item->object.found && brc_object_is_delta(&item->object))
         return read_open_delta(run, item, err);
     BRC_TRY(read_open(run, item, err));
-    if (brc_is_in_file(item->object.backend))
+    job->has_spot[i] = brc_is_in_file(item->object.backend) &&
+                       brc_direct_find(run->store, &item->object, &job->spots[i]);
+    if (brc_is_in_file(item->object.backend) && !job->has_spot[i])
         return read_fetch_item(run, job, item, &listed, err);
     job->listed[i] = listed;
-    return read_ask(run, job, i, err);
+    if (!job->has_spot[i])
+        return read_ask(run, job, i, err);
+    job->spot_bytes += read_in_place(item) ? 0 : (size_t)item->object.stored;
+    return BRC_OK;
 }
 
 /* Looks up again, and fetches, the items that were not in their place when they were fetched with
@@ -591,8 +661,10 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     item->result->len = 0;
     job->from[i] = job->keeps[i] = NULL;
     job->place_at[i] = SIZE_MAX;
+    job->has_spot[i] = 0;
     int rc = read_open_and_fetch(run, job, item, &found);
-    job->base.taken += (size_t)item->object.stored;
+    if (!job->has_spot[i])
+        job->base.taken += (size_t)item->object.stored;
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
 
@@ -615,6 +687,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     int open = 0; /* the last item waits for the next one */
     job->n = 0;
     job->stored.len = job->places.len = 0;
+    job->spot_bytes = 0;
     job->misses = 0;
     while ((open || read_job_has_room(run, job, bytes)) && !run->ended) {
         const read_list *list = run->pipe->list;
@@ -631,7 +704,8 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
         open = item->kept;
         kept = open ? decoded : 0;
     }
-    base->bytes = job->stored.cap + most + held + (run->ops->done != NULL ? bytes : 0);
+    base->bytes = job->stored.cap + job->spot_bytes + most + held +
+                  (run->ops->done != NULL ? bytes : 0);
     BRC_TRY(read_fetch(run, job, 0, err));
     if (job->misses)
         BRC_TRY(read_find_again(run, job, err));
@@ -722,6 +796,7 @@ int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc
     if (rc < 0 || ops->failed != NULL)
         read_forget(&pipe->reading);
     brc_ahead_dispose(&run.ahead);
+    brc_direct_note(store, run.good, run.bad);
     brc_store_keep_now(store);
     return rc;
 }

@@ -46,6 +46,7 @@ typedef struct brc_read_item {
     size_t offset;
     brc_span decoded;       /* the bytes of an item that was decoded with others, before it is placed; else data
                                NULL                                               */
+    int is_verified;        /* its stored bytes were compared with their checksum   */
     int rc;
     brc_error *why;
 } brc_read_item;

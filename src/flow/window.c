@@ -59,6 +59,7 @@ void brc_pipe_dispose(brc_pipe *pipe)
         brc_scratch_free(pipe->workers[i].scratch);
         brc_buf_dispose(&pipe->workers[i].chunk);
         brc_buf_dispose(&pipe->workers[i].kept);
+        brc_buf_dispose(&pipe->workers[i].stored);
     }
     free(pipe->workers);
     brc_window_dispose(&pipe->reading);
@@ -101,6 +102,7 @@ void brc_pipe_trim(brc_pipe *pipe, unsigned worker)
     size_t held = w->chunk.cap + w->kept.cap;
     brc_pipe_trim_buf(pipe, &w->chunk, 2 * (size_t)pipe->nworkers);
     brc_pipe_trim_buf(pipe, &w->kept, 2 * (size_t)pipe->nworkers);
+    brc_pipe_trim_buf(pipe, &w->stored, 2 * (size_t)pipe->nworkers);
     if (w->chunk.cap + w->kept.cap < held) {
         brc_scratch_free(w->scratch);
         w->scratch = NULL;

@@ -112,7 +112,7 @@ enum { BRC_PIPE_BATCH = 64 };
 
 typedef struct brc_pipe_worker {
     brc_scratch *scratch;
-    brc_buf chunk, kept;
+    brc_buf chunk, kept, stored;
 } brc_pipe_worker;
 
 typedef struct brc_pipe {

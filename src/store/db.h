@@ -187,6 +187,8 @@ struct brc_store {
     } late_drafts;
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
+    struct brc_direct_tree *tree; /* of direct reads; NULL: not needed yet                      */
+    struct { uint64_t good, bad; } direct; /* direct reads that gave the object, or did not     */
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
     int is_open, is_checked; /* both decide which remedy an error about damage names */
     int opens_unfinished; /* see file_copy.h */

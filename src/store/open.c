@@ -10,6 +10,7 @@
 #include "backend.h"
 #include "chunk_cache.h"
 #include "db.h"
+#include "direct.h"
 #include "file_copy.h"
 #include "file_lock.h"
 #include "removed.h"
@@ -397,6 +398,7 @@ void brc_store_close(brc_store *store)
     } else {
         brc_vfs_leave(store->vfs);
     }
+    brc_direct_dispose(store);
     brc_encoding_cache_dispose(&store->encodings);
     brc_cache_dispose(&store->cache);
     brc_scratch_free(store->document_scratch);

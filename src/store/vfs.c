@@ -1040,6 +1040,13 @@ const char *brc_vfs_base(const brc_vfs *v)
     return v->base->zName;
 }
 
+int brc_vfs_descriptor(const brc_vfs *v)
+{
+    return v->main != NULL && v->log == NULL && v->how == 0 && strcmp(v->base->zName, "unix") == 0
+               ? v->main->lock.fd
+               : -1;
+}
+
 const char *brc_vfs_file_name(const brc_vfs *v)
 {
     return v->file;

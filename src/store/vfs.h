@@ -46,6 +46,9 @@ BRC_MUST_USE int brc_vfs_new(brc_vfs **out, const char *path, const char *base, 
 void brc_vfs_free(brc_vfs *vfs);
 /* Returns the file's absolute path. */
 const char *brc_vfs_path(const brc_vfs *vfs);
+/* Returns the descriptor of FILE, whose bytes any thread may read without SQLite, or -1: FILE has a log, or is not what
+ * SQLite's own VFS of Unix reads. Nothing is locked, and nothing says that the bytes belong together. */
+int brc_vfs_descriptor(const brc_vfs *vfs);
 /* In a child of fork(): closes the child's copies of the descriptors that hold the parent's locks, and nothing else. */
 void brc_vfs_leave(brc_vfs *vfs);
 /* Like sqlite3_open_v2() for the file; a VFS has one connection at a time. */
