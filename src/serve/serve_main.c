@@ -396,14 +396,19 @@ static int run_server(const serve_args *args, int signals, brc_error *err)
     return rc;
 }
 
-/* Thousands of clients need as many descriptors. */
-static void raise_limits(void)
+/* Thousands of clients need as many descriptors. Where there are fewer, fewer are let in at once:
+ * each may need another one for its answer, and the repositories need some. */
+static void raise_limits(unsigned *connections)
 {
+    enum { OTHERS = 256 };
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    const rlim_t most = limit.rlim_cur > 2 * OTHERS ? (limit.rlim_cur - OTHERS) / 2 : OTHERS / 2;
+    if (*connections > most)
+        *connections = (unsigned)most;
 }
 
 /* Signals come through a descriptor; threads that are started later inherit the mask. */
@@ -438,8 +443,8 @@ int main(int argc, char **argv)
                   .seconds = 30 }
     };
     const int signals = take_signals();
-    raise_limits();
     int rc = read_args(&args, argc, argv, &err);
+    raise_limits(&args.http.connections);
     if (rc == BRC_OK)
         rc = run_server(&args, signals, &err);
     brc_registry_free(args.registry);

@@ -356,6 +356,25 @@ TEST(a_document_is_made_by_a_worker_and_then_kept)
     ck_assert(says("\"g/a\":{\"zarr_format\":3"));
 }
 
+TEST(a_group_of_too_many_nodes_has_its_own_document_alone)
+{
+    OK(&t, brc_begin(t.repo, &t.err));
+    for (int i = 0; i <= 10000; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof(path), "/many/%d", i);
+        OK(&t, brc_group_create(t.session, path, NULL, &t.err));
+    }
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
+    scenario_commit(&t, "many");
+    ck_assert_int_eq(ask("main/test.zarr/many/zarr.json"), 200);
+    ck_assert(!says("consolidated_metadata") && says("\"node_type\":\"group\"}"));
+    ck_assert_int_eq(ask("v2/main/test.zarr/many/.zmetadata"), 404);
+    OK(&t, brc_node_remove(t.session, "/many/7", &t.err));
+    scenario_commit(&t, "one fewer");
+    ck_assert_int_eq(ask("main/test.zarr/many/zarr.json"), 200);
+    ck_assert(says("consolidated_metadata") && says("\"9999\":{"));
+}
+
 /* ---- version 2 -------------------------------- */
 
 TEST(keys_of_version_2_have_the_same_chunks)

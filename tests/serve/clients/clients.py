@@ -51,6 +51,7 @@ KINDS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], list[dict[str, Any
     "bytes": ("|u1", (300,), (77,), [{"name": "bytes"}]),
     "single": ("<f8", (), (), [LITTLE]),
     "sparse": ("<i4", (60, 50), (10, 10), [LITTLE, ZSTD]),
+    "packed": ("<i4", (60, 50), (25, 20), [LITTLE, ZSTD]),  # in files beside the repository
     # Written with one list of codecs and served with another: the server encodes.
     "recoded": ("<i4", (60, 50), (25, 20), [LITTLE, GZIP]),
 }
@@ -82,6 +83,8 @@ def make() -> list[Expected]:
                     "fill_value": False if kind == "|b1" else 0, "codecs": first, "attributes": {"name": name}}
         Path("zarr.json").write_text(json.dumps(document))
         breccia("create", "a.brc", f"/g/{name}", "--metadata", "@zarr.json", "--quiet")
+        if name == "packed":
+            breccia("backend", "a.brc", "/g/packed", '"pack"', "--quiet")
     breccia("create", "a.brc", "/g/strings", "--shape", "6", "--dtype", "string", "--chunks", "4", "--compress", "zstd", "--quiet")
     old = zarr.create_group("old.zarr", zarr_format=2)
     for name, dtype in (("two", "<i4"), ("big", ">f8")):

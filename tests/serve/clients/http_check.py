@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable
 from urllib.parse import urljoin
 
-from served import Served, breccia, commits, expect
+from served import Answer, Served, breccia, commits, expect
 
 CHUNK = 65536
 
@@ -208,7 +209,27 @@ def replaced(served: Served) -> None:
     expect(served.ask("main/a.zarr/x/c/1").body == bytes(n % 251 for n in range(100, 200)), "the first one again")
 
 
-CHECKS: list[Callable[[Served], None]] = [headers, versions, one_connection, damaged, slow, moving, replaced]
+def locked(served: Served) -> None:
+    """While somebody has the file for himself an answer waits, and then says that it may be asked for again."""
+    with Served("a.brc", "--wait", "1") as impatient:
+        expect(impatient.ask("main/a.zarr/x/c/1").status == 200, "before")
+        lock = sqlite3.connect("a.brc", isolation_level=None)
+        lock.execute("BEGIN EXCLUSIVE")
+        for path in ["main/a.zarr/x/c/2", "main/a.zarr/x/c/1", "main/a.zarr/zarr.json", "api/log"]:
+            got = impatient.ask(path)
+            expect(got.status == 503 and got.headers["Retry-After"], path, got.status)
+        waits = threading.Thread(target=lambda: answers.append(served.ask("main/a.zarr/x/c/2")))
+        answers: list[Answer] = []
+        waits.start()
+        time.sleep(0.3)
+        expect(not answers, "an answer came from a file that is locked")
+        lock.execute("ROLLBACK")
+        lock.close()
+        waits.join()
+        expect(answers[0].status == 200 and impatient.ask("main/a.zarr/x/c/2").body == answers[0].body, "behind")
+
+
+CHECKS: list[Callable[[Served], None]] = [headers, versions, one_connection, damaged, slow, moving, locked, replaced]
 
 
 def main(names: list[str]) -> int:
