@@ -205,7 +205,7 @@ def counts_come_later_where_they_take_long(look: Look) -> None:
 def timeline_by_pointer(look: Look) -> None:
     with look.page() as page:
         until(page, "#rows li >> nth=4", "/temperature")
-        until(page, "#rows li >> nth=4", "5 chunks")
+        until(page, "#rows li >> nth=4", "6 chunks")
         until(page, "#rows li >> nth=1", "merge")
         until(page, "#rows li >> nth=2", "branch calibration")
         until(page, "#rows li >> nth=5", "tag v1.0")
@@ -271,7 +271,7 @@ def several_files_and_older_commits(look: Look) -> None:
         page.wait_for_url("**file=long**rev=**")
         page.wait_for_selector("body[data-ready]")
         until(page, "main", "Write number 10")
-        page.click(".tree a:has-text('a')")
+        page.click(".tree a[href*='path=/a']")
         until(page, ".readout", "= ")
         page.fill("#filter", "number 1")
         page.keyboard.press("Enter")
@@ -423,6 +423,7 @@ def pictures_of_other_kinds(look: Look) -> None:
     with look.page("?view=node&path=/photo") as page:
         y, x = np.mgrid[0:64, 0:96]
         wanted = np.stack([x * 2, y * 3, 255 - x], axis=-1).astype(np.uint8)
+        wanted[4:8, 10:20, 1] = 255
         assert np.array_equal(pixels(page, ".stage canvas"), wanted)
         until(page, ".readout", "0, 0, 255")
         look.go(page, "?view=node&path=/cells")
@@ -465,6 +466,19 @@ def a_finer_picture_comes_in_parts(look: Look) -> None:
         at = np.arange(0, 5120, 5)
         wanted = colours.shade((at[:, None] + at[None, :]) / 2.0, 0, 5000, colours.viridis())
         assert np.array_equal(pixels(page, ".stage canvas"), wanted)
+
+
+@test
+def times_are_those_of_the_command(look: Look) -> None:
+    with server(look.breccia, look.long) as url, look.page(url=url) as page:
+        for name, units in repository.CALENDARS.items():
+            path = f"/calendars/{name}"
+            said = subprocess.run([look.breccia, "read", str(look.long), path, "--decode", "--json"],
+                                  capture_output=True, check=True, text=True).stdout
+            wanted = [t.replace("T", " ") for t in json.loads(said)["data"]]
+            raw = page.evaluate("async path => Array.from((await ask('slice', {path})).raw)", path)
+            shown = page.evaluate("([units, name, raw]) => raw.map(timeOf(units, name))", [units, name, raw])
+            assert shown == wanted, (name, [p for p in zip(raw, shown, wanted) if p[1] != p[2]])
 
 
 # ---- two versions ----------------------------------------------------------------
@@ -523,6 +537,9 @@ def storage_and_uncommitted_changes_are_named(look: Look) -> None:
         look.go(page, "?view=diff&b=:uncommitted&path=/temperature")
         until(page, "#differ", "100 changed")
         until(page, "#differ .summary", "elements of them differ")
+        look.go(page, "?view=diff&a=v1.0&path=/photo")
+        until(page, "#differ .summary", "40 elements of them differ")
+        assert tuple(pixels(page, "#differ .stage figure:nth-child(3) canvas")[4, 12]) == (140, 10, 35)
         look.go(page, "?view=diff&path=" + urllib.request.quote(repository.HOSTILE) + "&a=v1.0")
         until(page, "#differ", "added")
         until(page, "#differ", "not in this version")

@@ -109,11 +109,28 @@ def pyramid(make: Maker) -> None:
         make.create(f"/cells/{i}", np.ascontiguousarray(level), "--dtype", "uint8", "--chunks", "200,200")
 
 
+CALENDARS = {
+    "standard": "days since 1500-03-01 06:30:00", "proleptic_gregorian": "hours since 0001-01-01",
+    "julian": "seconds since 1970-01-01T00:00:00Z", "noleap": "days since 2000-02-28",
+    "all_leap": "minutes since 1850-01-01 00:00", "360_day": "days since 0001-01-30 12:00:00 +02:00",
+    "gregorian": "days since 0001-01-01"}
+MOMENTS = [-400000.25, -1000.5, 0, 0.75, 1, 30, 31, 59, 60, 365, 366, 30165, 30166, 30167.5, 577736,
+           577737, 800000]
+
+
+def calendars(make: Maker) -> None:
+    for name, units in CALENDARS.items():
+        scale = {"hours": 24, "minutes": 1440, "seconds": 86400}.get(units.split()[0], 1)
+        make.create(f"/calendars/{name}", np.array(MOMENTS) * scale, "--dtype", "float64",
+                    "--attrs", json.dumps({"units": units, "calendar": name}))
+
+
 def build_long(breccia: str, folder: pathlib.Path) -> pathlib.Path:
     """Makes long.brc, with more commits than the page shows at once, and a branch far below."""
     make = Maker(breccia, folder, "long.brc")
     make.run("init")
     make.run("create", "/a", "--shape", "4", "--dtype", "int32")
+    calendars(make)
     for i in range(60):
         make.run("write", "/a", f"[{i % 4}]", "--value", str(i))
         make.commit(f"Write number {i}")
@@ -138,6 +155,7 @@ def build(breccia: str, folder: pathlib.Path) -> pathlib.Path:
     changed[10:20, 30:50] += 150
     changed[40, 2] += 90
     make.write("/temperature", changed, "[2]")
+    make.run("write", "/photo", "[4:8, 10:20, 1]", "--value", "255")
     make.commit("Correct March over the ocean", "Grace Hopper <grace@example.org>")
     make.run("attrs", "/temperature", 'long_name="air temperature at 2 m"')
     make.create(HOSTILE, np.arange(12, dtype=np.int32).reshape(3, 4), "--dtype", "int32")

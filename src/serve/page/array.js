@@ -252,6 +252,10 @@ class Viewer {
         else if (sums)
             summary += ` From ${text(sums.low)} to ${text(sums.high)}, mean ${text(sums.mean)}; ${sums.nan} without a number, ${sums.fills} with the fill value.`;
         $(".summary", root).textContent = summary;
+        if (root.dataset.slice !== this.slice) {
+            $(".history", root).open = false;
+            $(".history div", root).replaceChildren();
+        }
         root.dataset.slice = this.slice;
         this.form.finer.hidden = !picture.head.by_budget || Boolean(this.fine) || this.data.text;
         if (this.data.text) {
@@ -560,8 +564,12 @@ class Viewer {
 async function openNode(path, rev) {
     const node = await ask("node", { rev, path });
     if (node.kind === "array") return node;
-    const level = await ask("node", { rev, path: node.levels[0] });
-    return { ...level, levels: node.levels };
+    const level = await ask("node", { rev, path: node.levels[0] }),
+        { attributes } = node.document;
+    const axes = (attributes.ome || attributes).multiscales[0].axes || [];
+    const names = axes.map(axis => (typeof axis === "string" ? axis : axis.name));
+    const dims = names.length === level.shape.length && !(level.dims || []).some(Boolean) ? names : level.dims;
+    return { ...level, dims, levels: node.levels };
 }
 
 async function showViewer(mount) {

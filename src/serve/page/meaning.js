@@ -102,15 +102,17 @@ function timeOf(units, calendar) {
         unit = parts && UNITS[parts[1].toLowerCase()];
     if (!unit || !(name in EVEN || ["standard", "gregorian", "proleptic_gregorian", "julian"].includes(name)))
         return null;
-    const begin = daysOf(name, +parts[2], +parts[3], +parts[4]);
+    /* The standard and the Julian calendar go from the year -1 to the year 1. */
+    const gap = ["standard", "gregorian", "julian"].includes(name) ? 1 : 0;
+    const begin = daysOf(name, +parts[2] + (+parts[2] < 0 ? gap : 0), +parts[3], +parts[4]);
     const zone = parts[8] ? (+parts[8] * 60 + Math.sign(+parts[8]) * +(parts[9] || 0)) * 6e4 : 0;
     const clock = ((+parts[5] || 0) * 60 + (+parts[6] || 0)) * 6e4 + (+parts[7] || 0) * 1e3 - zone;
     return number => {
         const ms = clock + number * unit,
             days = Math.floor(ms / DAY);
-        return Number.isFinite(ms) && Math.abs(days) < 1e8
-            ? dateText(...dateOf(name, begin + days), ms - days * DAY)
-            : "not a time";
+        if (!Number.isFinite(ms) || Math.abs(days) >= 1e8) return "not a time";
+        const [year, month, day] = dateOf(name, begin + days);
+        return dateText(year - (year <= 0 ? gap : 0), month, day, ms - days * DAY);
     };
 }
 

@@ -113,6 +113,16 @@ class Differ {
         view.tell();
         if (!quiet) this.load();
     }
+    /* Of colours the largest difference of a channel is drawn. */
+    mergeChannels(picture) {
+        const { w, h, raw, channels } = picture,
+            out = new Float64Array(w * h);
+        raw.forEach((v, i) => {
+            const at = Math.floor(i / channels);
+            out[at] = Math.max(out[at], Math.abs(v));
+        });
+        Object.assign(picture, { raw: out, values: new Float64Array(out), channels: 0 });
+    }
     async load() {
         if (this.busy) {
             this.again = true;
@@ -138,6 +148,7 @@ class Differ {
                 ? { error: "" }
                 : get({ ...now, minus: sides.a, minuspath: old.path }),
         ]);
+        if (pictures[2].channels) this.mergeChannels(pictures[2]);
         this.busy = false;
         if (this.again) {
             this.again = false;
