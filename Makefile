@@ -163,7 +163,7 @@ $(LIBEXEC): FORCE
 $(OBJ)/src/xfer/foreign/libexec_default.o: $(LIBEXEC)
 
 # The files of src/serve/page become page_file_index, _style and _app, the scripts one after the other, all
-# without indentation; page_files_sum changes with them.
+# without indentation and comments of one line; page_files_sum changes with them.
 PAGE_SCRIPTS := $(patsubst %,src/serve/page/%.js,ask meaning colours view array versions page)
 PAGE_FILES   := src/serve/page/index.html src/serve/page/style.css $(PAGE_SCRIPTS)
 PAGE         := build/gen/page_files.h
@@ -172,7 +172,7 @@ $(PAGE): $(PAGE_FILES) Makefile
 	@mkdir -p $(@D)
 	@{ part() { \
 	       printf 'static const char page_file_%s[] =\n' $$1; shift; \
-	       sed -e 's/^ *//' -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' "$$@"; \
+	       sed -e 's/^ *//' -e '/^\/\*.*\*\/$$/d' -e '/^$$/d' -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' "$$@"; \
 	       echo '    "";'; \
 	   }; \
 	   echo '/* From src/serve/page. */'; \
