@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,6 +24,9 @@ enum { REQUEST_SECONDS = 40, ANSWER_SECONDS = 60, SLOWEST = 16384 };
 /* Bodies up to COUNTED_FROM bytes wait in memory; of longer ones HELD_MOST bytes, each of at most
  * HELD_EACH. All others wait in files. */
 enum { COUNTED_FROM = 16384, HELD_EACH = 4 << 20, HELD_MOST = 32 << 20 };
+/* Bytes of an answer that the system takes before the client has room for them: otherwise it would
+ * hold megabytes for each client that is slow. */
+enum { UNSENT_MOST = 262144 };
 /* Memory of a connection, and of it what headers may take. */
 enum { CONNECTION_BYTES = 24576, HEADER_BYTES_MOST = 8192 };
 
@@ -80,6 +85,7 @@ static int64_t seconds_now(void)
 static void line_opens_or_closes(void *ctx, struct MHD_Connection *connection, void **own,
                                  enum MHD_ConnectionNotificationCode what)
 {
+    const int unsent = UNSENT_MOST;
     serve_http *http = ctx;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
@@ -89,6 +95,7 @@ static void line_opens_or_closes(void *ctx, struct MHD_Connection *connection, v
         if (l == NULL)
             return;
         l->socket = info->connect_fd;
+        (void)setsockopt(l->socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
         l->deadline = seconds_now() + REQUEST_SECONDS;
         pthread_mutex_lock(&http->lock);
         l->next = http->lines;
