@@ -99,6 +99,8 @@ system=$work/system/usr
 "$system/bin/breccia" init a.brc --quiet
 "$system/bin/breccia" create a.brc /a --shape 4 --dtype int16 --quiet
 "$system/bin/breccia" export a.brc a.h5 --quiet || fail 'the converters do not work'
+"$system/bin/breccia" commit a.brc -m a --quiet
+timeout 20 "$system/bin/breccia" serve a.brc --watch-stdin </dev/null | grep -q '^http://127.0.0.1:' || fail 'the server does not work'
 printf '#include <breccia.h>\n#include <stdio.h>\nint main(void) { puts(brc_version()); return 0; }\n' >user.c
 "${CC:-cc}" -I"$system/include" user.c -o user -L"$work/system/$multiarch" -lbreccia
 [ "$(LD_LIBRARY_PATH=$work/system/$multiarch ./user)" = "$version" ] || fail 'the library does not work'
