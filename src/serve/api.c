@@ -76,7 +76,7 @@ int serve_api(serve_answer *out, breccia *repo, const char *what, const serve_qu
         return answer_error(out, BRC_ENOTFOUND, "there is no such question", err);
     SERVE_TRY(serve_alarm_begin(&alarm, repo, own_limits.seconds * 1000, err));
     serve_call_begin(&call, out, repo, query, &own_limits, &own);
-    out->body.limit = 2 * (size_t)own_limits.bytes + (16 << 20);
+    out->body.limit = (size_t)own_limits.bytes / 2 + (16 << 20);
     rc = answer_as(&call, i);
     late = serve_alarm_end(&alarm);
     serve_call_end(&call);

@@ -19,6 +19,8 @@ enum {
     TEXTS_MOST = 16384,   /* elements as JSON                                  */
     TEXTS_USUAL = 64,
     VARIABLE_BYTES = 64,  /* what an element of variable length counts         */
+    ANSWER_SHARE = 4,     /* an answer has this part of the bytes that are decoded */
+    DIFFERENCE_BYTES = 16, /* of an element while two versions are subtracted    */
     SMALL_CHUNKS = 64     /* times limits->chunks, if the chunks are small      */
 };
 
@@ -115,7 +117,7 @@ static int widest(const serve_cut *cut, const serve_grid *grid)
 
 static uint64_t bytes_of_cut(const serve_cut *cut, const brc_array_info *info)
 {
-    uint64_t bytes = item_bytes(info);
+    uint64_t bytes = item_bytes(info) > cut->least ? item_bytes(info) : cut->least;
 
     for (int i = 0; i < cut->sel.ndim; i++)
         bytes = times(bytes, cut->sel.count[i]);
@@ -125,7 +127,7 @@ static uint64_t bytes_of_cut(const serve_cut *cut, const brc_array_info *info)
 static int is_too_much(const serve_cut *cut, const serve_grid *grid, const serve_limits *limits)
 {
     return chunks_touched(grid, &cut->sel) > chunks_allowed(grid->info, limits) ||
-           bytes_of_cut(cut, grid->info) > limits->bytes;
+           bytes_of_cut(cut, grid->info) > limits->bytes / ANSWER_SHARE;
 }
 
 static int fail_too_much(const brc_array_info *info, const serve_limits *limits, brc_error *err)
@@ -160,12 +162,13 @@ static int cut_to_limits(serve_cut *cut, const serve_grid *grid, const brc_sel *
     return BRC_OK;
 }
 
-int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t most)
+int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t most,
+                 uint64_t least)
 {
     serve_grid grid;
     int rc;
 
-    *out = (serve_cut){ .sel = *sel };
+    *out = (serve_cut){ .sel = *sel, .least = least };
     for (int i = 0; i < sel->ndim; i++)
         if (!(sel->drop >> i & 1)) {
             out->every[out->naxes] = 1;
@@ -178,18 +181,6 @@ int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t 
     rc = cut_to_limits(out, &grid, sel, call);
     serve_grid_free(&grid);
     return rc;
-}
-
-static int cut_make(serve_cut *out, serve_call *call, const char *slice, uint64_t most)
-{
-    const brc_array_info *info = brc_array_describe(call->array);
-    brc_sel sel = BRC_SEL_INIT;
-
-    if (!(info->flags & BRC_ARRAY_READABLE))
-        return brc_fail(call->err, BRC_EUNSUPPORTED, "%.200s cannot be read: %s", info->path,
-                        info->why);
-    SERVE_TRY(brc_sel_parse(&sel, call->array, slice, call->err));
-    return serve_cut_of(out, call, &sel, most);
 }
 
 /* ---- elements -------------------------------- */
@@ -426,6 +417,33 @@ static int put_difference(serve_call *call, brc_array *other, const brc_sel *sel
     return rc;
 }
 
+/* ---- the selection of a question -------------------------------- */
+
+/* Returns the bytes that an element takes at least while it is answered. */
+static uint64_t least_bytes(const serve_call *call)
+{
+    const char *name;
+    int form;
+
+    if (serve_param(call, "minus"))
+        return DIFFERENCE_BYTES;
+    return sent_form(&form, &name, brc_array_describe(call->array)) >= 0 && form == SERVE_AS_DOUBLE
+               ? 2 * sizeof(double)
+               : 0;
+}
+
+static int cut_make(serve_cut *out, serve_call *call, const char *slice, uint64_t most)
+{
+    const brc_array_info *info = brc_array_describe(call->array);
+    brc_sel sel = BRC_SEL_INIT;
+
+    if (!(info->flags & BRC_ARRAY_READABLE))
+        return brc_fail(call->err, BRC_EUNSUPPORTED, "%.200s cannot be read: %s", info->path,
+                        info->why);
+    SERVE_TRY(brc_sel_parse(&sel, call->array, slice, call->err));
+    return serve_cut_of(out, call, &sel, most, least_bytes(call));
+}
+
 /* ---- levels -------------------------------- */
 
 /* Turns a selection of the finest level into one of an array of another shape. */
@@ -475,7 +493,7 @@ static int open_level(serve_call *call, const serve_levels *levels, uint64_t mos
                             info->path);
         sel = asked;
         scale_sel(&sel, shape, info->shape);
-        const int rc = serve_cut_of(cut, call, &sel, most);
+        const int rc = serve_cut_of(cut, call, &sel, most, least_bytes(call));
         int is_exact = rc >= 0;
         for (int k = 0; k < cut->naxes && is_exact; k++)
             is_exact = cut->every[k] == 1;

@@ -14,10 +14,11 @@ typedef struct serve_cut {
     uint64_t every[BRC_MAX_NDIM]; /* of the axes that are kept: by how much the step is wider than asked for */
     uint64_t touched; /* chunks that are decoded                                */
     int by_budget;    /* wider than `most` alone would make it                  */
+    uint64_t least;   /* bytes that an element takes while it is answered       */
 } serve_cut;
 
-/* Cuts a selection of the call's array to at most `most` elements along each axis and to the limits. BRC_ELIMIT: even one element
- * is too much. */
-int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t most);
+/* Cuts a selection of the call's array to at most `most` elements along each axis and to the limits. An element counts as
+ * its own bytes, or as `least` if that is more. BRC_ELIMIT: even one element is too much. */
+int serve_cut_of(serve_cut *out, serve_call *call, const brc_sel *sel, uint64_t most, uint64_t least);
 
 #endif

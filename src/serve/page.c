@@ -196,7 +196,7 @@ int serve_page(serve_answer *out, breccia *repo, const serve_query *query,
     p.out = &out->body;
     p.err = err;
     out->type = "text/html; charset=utf-8";
-    out->body.limit = 2 * (size_t)own_limits.bytes;
+    out->body.limit = 16 << 20;
     snprintf(out->headers, sizeof(out->headers),
              "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
              "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action "

@@ -197,7 +197,7 @@ static int put_first_elements(serve_page_state *p)
     if (!(info->flags & BRC_ARRAY_READABLE))
         return brc_fail(p->err, BRC_EUNSUPPORTED, "the elements cannot be read: %s", info->why);
     choose_first(info, &sel, count);
-    SERVE_TRY(serve_cut_of(&cut, &p->call, &sel, COLUMNS_SHOWN + ROWS_SHOWN));
+    SERVE_TRY(serve_cut_of(&cut, &p->call, &sel, COLUMNS_SHOWN + ROWS_SHOWN, 0));
     if (cut.by_budget)
         return brc_fail(p->err, BRC_ELIMIT, "the first elements lie in too many large chunks to be "
                                             "shown here");

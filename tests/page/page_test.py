@@ -24,6 +24,7 @@ VIEWS = ["", "?view=node&path=/temperature", "?view=node&path=/photo", "?view=no
          "?view=node&path=/stations", "?view=node&path=/", "?view=node&path=/cells",
          "?view=diff&a=v1.0&path=/temperature", "?view=diff", "?view=sizes",
          "?view=open&path=/temperature", "?view=node&path=/nothing"]
+expect.set_options(timeout=15_000)
 TESTS: list[Callable[["Look"], None]] = []
 
 

@@ -272,6 +272,23 @@ TEST(a_budget_widens_the_steps_and_is_kept)
     ck_assert_ptr_nonnull(strstr(text_at("error"), "one chunk of /g/image is 800 bytes"));
 }
 
+/* Both versions as doubles, and the answer, must fit into memory too. */
+TEST(a_difference_has_fewer_elements_than_its_versions)
+{
+    const uint64_t shape[] = { 300 }, chunk[] = { 300 };
+    brc_array *a = scenario_array(&t, "/bytes", "uint8", 1, shape, chunk, NULL, NULL);
+
+    brc_array_free(a);
+    scenario_commit(&t, "first");
+    ask_few(1600, "slice", "path", "/bytes", NULL);
+    ck_assert_uint_eq(nelements, 300);
+    ask_few(800, "slice", "path", "/bytes", NULL); /* an answer has a quarter of what is decoded */
+    ck_assert_uint_eq(nelements, 150);
+    ask_few(1600, "slice", "path", "/bytes", "minus", "HEAD", NULL);
+    ck_assert_uint_le(nelements, 25 * sizeof(double));
+    ck_assert_uint_gt(nelements, 0);
+}
+
 TEST(a_difference_of_two_versions_is_in_doubles)
 {
     float image[40 * 60], changed = 1000, none = NAN;
