@@ -58,8 +58,6 @@ void serve_reply_cut(serve_reply *out, const serve_request *q)
     uint64_t start = range.start < len ? range.start : len, end = len;
     if (range.kind == BRC_RANGE_LAST)
         start = range.start < len ? len - range.start : 0;
-    if (range.kind == BRC_RANGE_LAST && range.start == 0)
-        start = len;
     if (range.kind == BRC_RANGE_BETWEEN && range.end < len)
         end = range.end;
     if (end > start)
