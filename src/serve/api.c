@@ -70,8 +70,9 @@ int serve_api(serve_answer *out, breccia *repo, const char *what, const serve_qu
     serve_call call;
     int rc, late;
 
-    if (serve_asset(out, what, &own))
-        return own.code < 0 ? answer_error(out, own.code, own.message, err) : BRC_OK;
+    rc = serve_asset(out, what, &own);
+    if (rc != 0)
+        return rc < 0 ? answer_error(out, rc, own.message, err) : BRC_OK;
     if (i == sizeof(answers) / sizeof(answers[0]))
         return answer_error(out, BRC_ENOTFOUND, "there is no such question", err);
     SERVE_TRY(serve_alarm_begin(&alarm, repo, own_limits.seconds * 1000, err));

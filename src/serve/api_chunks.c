@@ -317,6 +317,8 @@ int serve_chunks(serve_call *call)
     if (rc >= 0 && cells.n > 0 && commits && strcmp(commits, "0") != 0) {
         rc = blame_cells(&cells, call);
         blamed = rc >= 0;
+        if (rc == BRC_EMISUSE) /* uncommitted chunks are of no commit            */
+            rc = BRC_OK;
     }
     if (rc >= 0)
         put_grid_cells(&call->json, &cells, blamed);

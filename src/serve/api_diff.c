@@ -363,8 +363,12 @@ int serve_history(serve_call *call)
     serve_put_version(call);
     SERVE_TRY(serve_uint_param(call, "n", 1, HISTORY_MOST, &n));
     opts.path = serve_path_param(call);
-    SERVE_TRY(brc_log(&call->iter, call->repo, call->out->commit, &opts, call->err));
     serve_json_open(json, "commits", '[');
+    if (!call->out->commit[0]) { /* nothing is committed yet                      */
+        serve_json_close(json, ']');
+        return BRC_OK;
+    }
+    SERVE_TRY(brc_log(&call->iter, call->repo, call->out->commit, &opts, call->err));
     while ((rc = brc_next(call->iter, &commit, call->err)) == 1) {
         if (n-- == 0)
             break;

@@ -23,8 +23,7 @@ int serve_asset(serve_answer *out, const char *name, brc_error *err)
         if (strcmp(name, files[i].name) == 0) {
             out->type = files[i].type;
             snprintf(out->etag, sizeof(out->etag), "%s-%s", name, page_files_sum);
-            if (brc_buf_append(&out->body, files[i].text, strlen(files[i].text), err) < 0)
-                return 1;
+            SERVE_TRY(brc_buf_append(&out->body, files[i].text, strlen(files[i].text), err));
             return 1;
         }
     return 0;

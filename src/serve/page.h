@@ -16,8 +16,7 @@ typedef struct serve_page_state {
     serve_entries entries; /* read by the first part that needs them             */
 } serve_page_state;
 
-/* Answers a file of the page ("app.js", "style.css"). Returns 0 if there is none of this name, else 1; err->code is less than 0
- * after a failure. */
+/* Answers a file of the page ("app.js", "style.css"). Returns 1, or 0 if there is none of this name. */
 int serve_asset(serve_answer *out, const char *name, brc_error *err);
 
 /* ---- HTML -------------------------------- */

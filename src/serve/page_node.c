@@ -336,8 +336,7 @@ static void put_python(serve_page_state *p, const char *file)
         put_literal(p, (const char *)name.data);
     brc_buf_dispose(&name);
     serve_put(p, ")\nview = repo.view(");
-    if (p->call.out->commit[0])
-        put_literal(p, p->call.out->commit);
+    put_literal(p, p->call.out->commit);
     serve_put(p, ")");
     if (p->path[0] && p->path[1]) {
         serve_put(p, "\nnode = view[");
@@ -351,8 +350,16 @@ int serve_part_open(serve_page_state *p)
 {
     const char *file = p->call.limits->file ? p->call.limits->file : "";
 
-    serve_put(p, "<h2>Open in</h2>\n<p>Version <code>");
-    serve_put_text(p, p->call.out->commit[0] ? p->call.out->commit : "(nothing committed)");
+    serve_put(p, "<h2>Open in</h2>\n");
+    if (!p->call.out->commit[0]) {
+        serve_put(p, "<p>Nothing is committed yet, and only commits have an address.</p>\n");
+        return BRC_OK;
+    }
+    if (p->rev && strcmp(p->rev, SERVE_UNCOMMITTED) == 0)
+        serve_put(p, "<p class=\"note\">Uncommitted changes have no address: this is the commit "
+                     "below them.</p>\n");
+    serve_put(p, "<p>Version <code>");
+    serve_put_text(p, p->call.out->commit);
     serve_put(p, "</code> of ");
     serve_put_name(p, p->path);
     serve_put(p, " has an address of its own while this server runs: "

@@ -462,6 +462,12 @@ TEST(before_the_first_commit_the_uncommitted_changes_show)
     ck_assert_int_eq(ask("slice", "path", "/a", NULL), 200);
     ck_assert_uint_eq(nelements, 64 * 4);
     ck_assert_int_eq(ask("diff", "b", ":uncommitted", NULL), 200);
+    ck_assert_int_eq(ask("history", "path", "/a", NULL), 200);
+    ck_assert_uint_eq(count_at("commits"), 0);
+    ck_assert_int_eq(ask("chunks", "path", "/a", "commits", "1", NULL), 200);
+    ck_assert_uint_eq(count_at("there"), 4);
+    ck_assert_int_eq(ask("sound", NULL), 200);
+    ck_assert_int_eq(ask("sizes", NULL), 200);
 }
 
 TEST(the_tree_has_sizes_and_last_changes)

@@ -200,6 +200,11 @@ TEST(before_the_first_commit_there_is_a_page)
     ck_assert(has(html, "<bdi>/a</bdi>"));
     ck_assert(has(view("diff", "/"), "<form"));
     ck_assert(has(view("sizes", "/"), "What the bytes are for"));
+    ck_assert(has(view("open", "/"), "only commits have an address"));
+    scenario_commit(&t, "first");
+    scenario_set_number(&t, "/a", 3, 7);
+    ck_assert(has(view("open", "/a"), "node = view[&quot;a&quot;]"));
+    ck_assert(has(page("view", "open", "rev", ":uncommitted", NULL, NULL), "commit below them"));
 }
 
 TEST(a_version_that_is_not_there_is_not_found)
