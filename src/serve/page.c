@@ -60,13 +60,13 @@ static void put_where(serve_page_state *p)
     }
 }
 
+static const struct {
+    const char *view, *title;
+} tabs[] = { { "overview", "Overview" }, { "node", "Data" },  { "diff", "Compare" },
+             { "sizes", "Sizes" },       { "open", "Open in" } };
+
 static void put_tabs(serve_page_state *p)
 {
-    static const struct {
-        const char *view, *title;
-    } tabs[] = { { "overview", "Overview" }, { "node", "Data" },  { "diff", "Compare" },
-                 { "sizes", "Sizes" },       { "open", "Open in" } };
-
     for (size_t i = 0; i < sizeof(tabs) / sizeof(tabs[0]); i++) {
         serve_put(p, "<li><a ");
         serve_put_href(p, tabs[i].view, p->rev, strcmp(p->path, "/") != 0 ? p->path : NULL, p->a,
@@ -74,6 +74,19 @@ static void put_tabs(serve_page_state *p)
         if (strcmp(tabs[i].view, p->view) == 0)
             serve_put(p, " aria-current=\"page\"");
         serve_putf(p, ">%s</a></li>", tabs[i].title);
+    }
+}
+
+/* The title of the window: the file, the view, the node. */
+static void put_window_title(serve_page_state *p)
+{
+    put_page_title(p);
+    for (size_t i = 0; i < sizeof(tabs) / sizeof(tabs[0]); i++)
+        if (strcmp(tabs[i].view, p->view) == 0)
+            serve_putf(p, " · %s", tabs[i].title);
+    if (strcmp(p->path, "/") != 0) {
+        serve_put(p, " · ");
+        serve_put_some(p, p->path, 200);
     }
 }
 
@@ -123,9 +136,15 @@ static void put_timeline(serve_page_state *p)
 static const struct {
     const char *name;
     void (*put)(serve_page_state *p);
-} slots[] = { { "title", put_page_title },   { "assets", put_asset_query }, { "where", put_where },
-              { "tabs", put_tabs },     { "main", put_main },          { "tree", put_tree },
-              { "filter", put_filter }, { "file", put_hidden_file },
+} slots[] = { { "title", put_page_title },
+              { "heading", put_window_title },
+              { "assets", put_asset_query },
+              { "where", put_where },
+              { "tabs", put_tabs },
+              { "main", put_main },
+              { "tree", put_tree },
+              { "filter", put_filter },
+              { "file", put_hidden_file },
               { "timeline", put_timeline } };
 
 static void put_slot(serve_page_state *p, const char *name, size_t len)
@@ -179,7 +198,8 @@ static void put_fragment(serve_page_state *p, const char *part)
     if (strcmp(part, "timeline") == 0)
         put_timeline(p);
     else
-        put_template(p, "<p id=\"where\">{{where}}</p><ul id=\"tabs\">{{tabs}}</ul>"
+        put_template(p, "<title>{{heading}}</title><p id=\"where\">{{where}}</p>"
+                        "<ul id=\"tabs\">{{tabs}}</ul>"
                         "<main id=\"main\" tabindex=\"-1\">{{main}}</main>");
 }
 

@@ -161,6 +161,7 @@ def first_screen(look: Look) -> None:
         page.click(".tree a:has-text('temperature')")
         page.wait_for_selector("#viewer canvas")
         assert "path=/temperature" in page.url
+        assert page.title() == "climate · Data · /temperature"
         page.go_back()
         until(page, "main", "A made-up climate.")
         page.click("#tabs a:has-text('Sizes')")
@@ -442,6 +443,10 @@ def pictures_of_other_kinds(look: Look) -> None:
         until(page, ".readout", f"[1] = {np.cos(1 / 25):.7g}")
         look.go(page, "?view=node&path=/stations")
         until(page, ".stage", "<img src=x onerror=alert(1)>")
+        page.fill("[aria-label='Which element along axis 0']", "1")
+        page.click("[name=blame]")
+        until(page, ".blamed", "[1]: ")
+        until(page, ".blamed", "Ada Lovelace")
         look.go(page, "?view=node&path=/labels")
         until(page, ".summary", "12 × 32 elements")
         page.click("[name=later]")

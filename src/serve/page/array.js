@@ -262,6 +262,7 @@ class Viewer {
             $(".stage", root).replaceChildren(textTable(view, picture));
             for (const e of $$(".values, .legend, .numbers, .whole, .history", root)) e.hidden = true;
             this.view.cursor = view.element(picture, 0, 0);
+            this.pickers();
             return;
         }
         const look = (this.look = view.look([picture.values]));
@@ -337,6 +338,25 @@ class Viewer {
         const refill = () => $(".scroll", values).replaceChildren(around(view, picture, x, y));
         values.ontoggle = () => values.open && refill();
         if (values.open) refill();
+    }
+    /* A table has no cursor: fields say which of its elements is asked about. */
+    pickers() {
+        const { view } = this;
+        const field = axis => {
+            const [from, to] = view.window[axis];
+            const set = e => (view.cursor[axis] = Math.max(from, Math.min(to - 1, Math.round(+e.target.value) || 0)));
+            const label = `Which element along ${view.names[axis]}`;
+            return el("input", {
+                type: "number",
+                min: from,
+                max: to - 1,
+                value: from,
+                "aria-label": label,
+                oninput: set,
+            });
+        };
+        const axes = [view.y, view.x].filter(axis => axis >= 0);
+        $(".pickers", this.root).replaceChildren(...axes.map(field));
     }
     async blame() {
         const out = $(".blamed", this.root),

@@ -79,6 +79,7 @@ async function visit(href, keep) {
         if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
         const page = new DOMParser().parseFromString(await reply.text(), "text/html");
         for (const id of ["where", "tabs", "main"]) $("#" + id).replaceChildren(...$("#" + id, page).childNodes);
+        document.title = page.title;
     } catch {
         location.assign(href);
         return;
