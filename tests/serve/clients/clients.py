@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 import numpy as np
 import tensorstore as ts
@@ -274,6 +274,57 @@ def in_slowhttptest(served: Served, versions: list[Expected], _: Path) -> int:
     return len(ways)
 
 
+VALUE = """([y, x]) => {
+    const layer = window.viewer?.layerManager.managedLayers[0]?.layer;
+    const value = layer?.getValueAt(new Float32Array([y + 0.5, x + 0.5]), { pickedRenderLayer: null });
+    return value === undefined || value === null ? null : String(value.value ?? value);
+}"""
+
+
+def in_neuroglancer(served: Served, versions: list[Expected], tools: Path) -> int:
+    """A page of another origin shows arrays in Chromium, and knows the values of their elements."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if chromium is None:
+        return -1
+    from playwright.sync_api import sync_playwright
+    subprocess.run(["node", str(Path(__file__).parent / "neuroglancer.mjs"), str(tools / "node_modules"), "viewer"], check=True)
+    web = subprocess.Popen([sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "viewer", "0"],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert web.stdout is not None
+    port = re.findall(r"port (\d+)", web.stdout.readline())[0]
+    kinds = ("plain", "big", "zstd", "blosc", "checked", "sharded", "sharded_start", "packed", "recoded")
+    shown = [("", "zarr3", "main", 1, kinds), ("", "zarr3", "v0", 0, ("plain", "sharded")), ("v2/", "zarr2", "main~1", 0, ("plain", "blosc"))]
+    n = 0
+    try:
+        with sync_playwright() as tool:
+            browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--use-angle=swiftshader",
+                                                                           "--enable-unsafe-swiftshader"])
+            for view, source, rev, version, names in shown:
+                for name in names:
+                    page = browser.new_page()
+                    faults: list[str] = []
+                    page.on("pageerror", lambda error: faults.append(str(error)))
+                    layer = {"type": "image", "name": name, "source": f"{served.url}{view}{rev}/a.zarr/g/{name}/|{source}:"}
+                    state = {"layers": [layer], "layout": "xy", "position": [30.5, 25.5]}
+                    page.goto(f"http://127.0.0.1:{port}/#!{quote(json.dumps(state))}")
+                    for place in ((3, 4), (59, 49), (30, 25)):
+                        value = None
+                        until = time.monotonic() + 20
+                        while value is None and time.monotonic() < until:
+                            value = page.evaluate(VALUE, place)
+                            page.wait_for_timeout(50)
+                        want = versions[version][f"g/{name}"][place]
+                        expect(value is not None and float(value) == float(want), "neuroglancer", rev, name, place, value, want, faults)
+                    expect(not faults, "neuroglancer", name, faults)
+                    page.close()
+                    n += 1
+            browser.close()
+    finally:
+        web.terminate()
+        web.wait(20)
+    return n
+
+
 def in_servers_in_front(served: Served, versions: list[Expected], _: Path) -> int:
     """The configurations of docs/SERVING.md, for nginx and Caddy, without TLS and with our token and ports."""
     page = (Path(__file__).parents[3] / "docs" / "SERVING.md").read_text()
@@ -332,7 +383,7 @@ def in_servers_in_front(served: Served, versions: list[Expected], _: Path) -> in
     return n or -1
 
 
-CLIENTS: list[Callable[[Served, list[Expected], Path], int]] = [in_zarr_python, in_tensorstore, in_zarrita, in_gdal, in_rclone, in_s3,
+CLIENTS: list[Callable[[Served, list[Expected], Path], int]] = [in_zarr_python, in_tensorstore, in_zarrita, in_gdal, in_rclone, in_s3, in_neuroglancer,
                                                                     in_servers_in_front, in_slowhttptest]
 
 

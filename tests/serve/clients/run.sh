@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh BUILD: what `breccia serve` serves, read by other programs (clients.py). They are fetched into BUILD/serve-clients
-# with pip and npm; GDAL (gdal-bin), rclone and slowhttptest take part where they are installed.
+# with pip and npm; GDAL (gdal-bin), rclone, Chromium with neuroglancer, nginx, Caddy and slowhttptest take part where
+# they are installed.
 # Exit 77: something cannot be fetched, or this build has no server.
 set -u
 
@@ -22,10 +23,12 @@ if ! cmp -s "$here/requirements.txt" "$tools/venv/made-from"; then
         cannot 'pip could not fetch the clients'
     cp "$here/requirements.txt" "$tools/venv/made-from"
 fi
-if ! cmp -s "$here/package.json" "$tools/package.json" || ! [ -d "$tools/node_modules/zarrita" ]; then
+if ! cmp -s "$here/package.json" "$tools/package.json" || ! [ -d "$tools/node_modules/neuroglancer" ]; then
     command -v npm >/dev/null || cannot 'there is no npm'
     cp "$here/package.json" "$tools/package.json"
-    (cd "$tools" && npm install --silent --no-audit --no-fund) || cannot 'npm could not fetch zarrita'
+    mkdir -p "$tools/ikonate"
+    echo '{ "name": "ikonate", "version": "1.0.0" }' >"$tools/ikonate/package.json"
+    (cd "$tools" && npm install --silent --no-audit --no-fund) || cannot 'npm could not fetch zarrita and neuroglancer'
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
