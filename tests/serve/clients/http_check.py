@@ -17,8 +17,14 @@ from served import Answer, Served, breccia, commits, expect
 CHUNK = 65536
 
 
-def write(path: str, values: bytes, *words: str) -> None:
-    breccia("write", "a.brc", path, *words, "--from", "-", "--quiet", data=values)
+def write(path: str, values: bytes, file: str = "a.brc") -> None:
+    breccia("write", file, path, "--from", "-", "--quiet", data=values)
+
+
+def make_moving(file: str) -> None:
+    breccia("create", file, "/moving", "--shape", str(16 * CHUNK), "--dtype", "uint8", "--chunks", str(CHUNK),
+            "--compress", "none", "--quiet")
+    breccia("commit", file, "-m", "one", "--quiet")
 
 
 def prepare() -> None:
@@ -29,9 +35,7 @@ def prepare() -> None:
     breccia("create", "a.brc", "/large", "--shape", str(64 << 20), "--dtype", "uint8", "--chunks", str(1 << 20),
             "--compress", "none", "--quiet")
     write("/large", bytes(range(256)) * (1 << 18))
-    breccia("create", "a.brc", "/moving", "--shape", str(16 * CHUNK), "--dtype", "uint8", "--chunks", str(CHUNK),
-            "--compress", "none", "--quiet")
-    breccia("commit", "a.brc", "-m", "one", "--quiet")
+    make_moving("a.brc")
 
 
 def headers(served: Served) -> None:
@@ -155,7 +159,7 @@ def slow(served: Served) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (own, most))
 
 
-def moving(served: Served) -> None:
+def moving(served: Served, file: str = "a.brc") -> None:
     """While a writer commits, each answer for the branch is from the commit that it names."""
     ends = threading.Event()
     wrong: list[str] = []
@@ -165,7 +169,7 @@ def moving(served: Served) -> None:
         connection = served.connect()
         n = 0
         while not ends.is_set():
-            got = served.ask(f"main/a.zarr/moving/c/{n % 16}", connection=connection)
+            got = served.ask(f"main/{file[0]}.zarr/moving/c/{n % 16}", connection=connection)
             n += 1
             if got.status == 404:  # the first version has no chunks
                 continue
@@ -181,16 +185,25 @@ def moving(served: Served) -> None:
         reader.start()
     values = range(1, 9)
     for value in values:
-        write("/moving", bytes([value]) * (16 * CHUNK))
-        breccia("commit", "a.brc", "-m", str(value), "--quiet")
+        write("/moving", bytes([value]) * (16 * CHUNK), file)
+        breccia("commit", file, "-m", str(value), "--quiet")
     ends.set()
     for reader in readers:
         reader.join()
     expect(not wrong, "wrong answers:", wrong[:3])
-    order = dict(zip(commits("a.brc"), reversed(values)))
+    order = dict(zip(commits(file), reversed(values)))
     expect(len(seen) > 2, "only", len(seen), "versions were seen")
     for commit, bodies in seen.items():
         expect(bodies == {order[commit]}, commit, "was answered with", bodies, "and not", order[commit])
+
+
+def moving_wal(_: Served) -> None:
+    """The same of a file whose changes are in a log beside it."""
+    breccia("init", "w.brc", "--quiet")
+    breccia("config", "w.brc", "journal", "wal", "--quiet")
+    make_moving("w.brc")
+    with Served("w.brc") as other:
+        moving(other, "w.brc")
 
 
 def replaced(served: Served) -> None:
@@ -229,7 +242,7 @@ def locked(served: Served) -> None:
         expect(answers[0].status == 200 and impatient.ask("main/a.zarr/x/c/2").body == answers[0].body, "behind")
 
 
-CHECKS: list[Callable[[Served], None]] = [headers, versions, one_connection, damaged, slow, moving, locked, replaced]
+CHECKS: list[Callable[[Served], None]] = [headers, versions, one_connection, damaged, slow, moving, moving_wal, locked, replaced]
 
 
 def main(names: list[str]) -> int:
