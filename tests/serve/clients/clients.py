@@ -268,7 +268,7 @@ def in_slowhttptest(served: Served, versions: list[Expected], _: Path) -> int:
         while tool.poll() is None:
             begun = time.monotonic()
             expect(served.ask("main/a.zarr/g/plain/c/0/0").body == want, "beside slowhttptest", way)
-            expect(time.monotonic() - begun < 2, "slow beside slowhttptest", way)
+            expect(time.monotonic() - begun < 5, "slow beside slowhttptest", way)
             time.sleep(0.2)
     expect(served.memory() <= 128 << 20, "memory", served.memory() >> 20, "MiB")
     return len(ways)
