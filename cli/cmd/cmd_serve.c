@@ -79,6 +79,23 @@ static int pass_settings(struct cli *cli, struct words *w)
     return BRC_OK;
 }
 
+/* Opens each file, so that one that cannot be served fails as it does in other commands. */
+static int open_all_files(struct cli *cli)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+
+    CLI_TRY(cli_load_plugins(cli));
+    opts.flags = BRC_OPEN_READONLY;
+    opts.registry = cli->registry;
+    opts.wait_ms = cli->wait_ms;
+    for (size_t i = 0; i < cli->args.noperands; i++) {
+        breccia *repo;
+        CLI_TRY(brc_open(&repo, cli_operand(cli, i), &opts, &cli->err));
+        brc_free(repo);
+    }
+    return BRC_OK;
+}
+
 /* Becomes the server. `more`: an option besides those that were given, or NULL. */
 static int become_server(struct cli *cli, const char *more, const char *last)
 {
@@ -93,6 +110,7 @@ static int become_server(struct cli *cli, const char *more, const char *last)
                         "%s is not there: breccia was built without libmicrohttpd (Debian: "
                         "libmicrohttpd-dev); install it and build breccia again",
                         program);
+    CLI_TRY(open_all_files(cli));
     pass_word(&w, program);
     for (const struct cli_option *o = cli->command->options; o->name; o++)
         if (strcmp(o->name, "at") != 0)

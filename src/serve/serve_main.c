@@ -380,7 +380,7 @@ static int run_server(const serve_args *args, int signals, brc_error *err)
         rc = serve_http_start(&http, files, &opts, err);
     if (rc == BRC_OK) {
         say_public(args);
-        printf(args->json ? "{\"schema\": 1, \"url\": \"%s\"}\n" : "%s\n", (char *)address.data);
+        printf(args->json ? "{\"schema\":1,\"url\":\"%s\"}\n" : "%s\n", (char *)address.data);
         if (fflush(stdout) != 0)
             rc = brc_fail(err, BRC_EIO, "standard output cannot be written: %s", strerror(errno));
         if (rc == BRC_OK && args->opens)

@@ -63,7 +63,7 @@ static int find_root(brc_store *store, struct brc_direct_tree *d)
     int64_t root = 0;
     if (d->root != 0)
         return 1;
-    if (brc_stmt(store, "SELECT rootpage FROM sqlite_master WHERE name='blob' AND type='table'",
+    if (brc_stmt(store, "SELECT rootpage FROM sqlite_schema WHERE name='blob' AND type='table'",
                  &st, NULL) < 0 ||
         brc_ask_number(store, st, &root, NULL) < 0 || root < 2 || root > UINT32_MAX)
         return 0;

@@ -165,7 +165,7 @@ ahead_backup() { mkdir -p media/disk; }
 own_names() {
     draft=$(breccia drafts climate.brc 2>quiet.log | awk '/private/ { print $1 }')
     commit=$(breccia log climate.brc experiment~1 -1 --oneline 2>quiet.log | cut -d ' ' -f 1)
-    sed -e "s|--adopt 7|--adopt $draft|" -e "s|1a2b3c|$commit|" -e "s|/media|$PWD/media|"
+    sed -e "s|--adopt 7|--adopt $draft|" -e "s|1a2b3c|$commit|" -e "s|/media|$PWD/media|" -e "s|/data --port 8080|$PWD|"
 }
 
 ahead() { ! command -v "$1" >/dev/null || "$1"; }
@@ -176,8 +176,9 @@ run_page() { # COMMAND
     breccia help "$1" | sed -n -e '/^breccia help /q' -e '/^Examples:/,$p' | sed -n 's/^  //p' | own_names >examples
     while read -r example; do
         n=$((n + 1))
+        case $1 in serve | ui) example="$example --watch-stdin" ;; esac # which ends at once
         ahead "ahead_$(echo "$1" | tr - _)_$n"
-        PATH=$PWD:$PATH sh -c "$example" >said 2>&1 </dev/null
+        PATH=$PWD:$PATH BROWSER=true sh -c "$example" >said 2>&1 </dev/null
         status=$?
         case $example in *--exit-code) status=$((status - 1)) ;; esac
         [ "$status" -eq 0 ] || { echo "$example"; cat said; echo "status $status"; }

@@ -214,7 +214,7 @@ reading | while IFS='|' read -r name words; do
 done
 
 echo '# every command is in one of the tables'
-{ writing; reading; } | sed 's/[-| ].*//' | sort -u >known
+{ writing; reading; echo 'serve and ui: see serve.sh'; echo ui; } | sed 's/[-| ].*//' | sort -u >known
 breccia help | awk '/^  [a-z-]+ / && !/breccia/ { sub(/-.*/, "", $1); print $1 }' | sort -u >all
 comm -13 known all
 breccia help | tail -n 2

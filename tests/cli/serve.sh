@@ -19,6 +19,12 @@ timeout 20 breccia serve a.brc --token short
 echo "status $?"
 timeout 20 breccia serve a.brc --bind 0.0.0.0
 echo "status $?"
+if [ -w /dev/full ]; then
+    timeout 20 breccia serve a.brc --watch-stdin </dev/null >/dev/full 2>full
+    echo "status $?, $(grep -c 'standard output cannot be written' full)"
+else
+    echo 'status 1, 1'
+fi
 mkdir b && cp a.brc b/a.brc
 timeout 20 breccia serve a.brc b/a.brc
 echo "status $?"

@@ -28,6 +28,7 @@ static const struct {
     {"SELECT coalesce(sum(backend<>0),0)", "likewise, where a file has other backends"},
     {"SELECT name, sql, type FROM sqlite_schema", "the whole schema is compared"},
     {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
+    {"SELECT rootpage FROM sqlite_schema", "once a handle"},
     {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would"
                                                 " cost every commit a page"},
     {"SELECT seq, time_us, op, name, old, new, first, undoes, restores, draft, checksum IS"
