@@ -96,6 +96,26 @@ static int open_all_files(struct cli *cli)
     return BRC_OK;
 }
 
+/* Checks the options that are numbers, which the program reads. */
+static int check_limits(struct cli *cli)
+{
+    static const struct {
+        const char *name;
+        uint64_t low, high;
+    } numbers[] = { { "port", 0, 65535 },
+                    { "connections", 1, 100000 },
+                    { "queue", 0, 100000 },
+                    { "budget", 0, UINT64_MAX / 2 },
+                    { "seconds", 1, 86400 } };
+    uint64_t ignored;
+
+    for (const struct cli_option *o = cli->command->options; o->name; o++)
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+            if (strcmp(o->name, numbers[i].name) == 0)
+                CLI_TRY(cli_uint_option(cli, o->name, numbers[i].low, numbers[i].high, &ignored));
+    return BRC_OK;
+}
+
 /* Becomes the server. `more`: an option besides those that were given, or NULL. */
 static int become_server(struct cli *cli, const char *more, const char *last)
 {
@@ -105,12 +125,13 @@ static int become_server(struct cli *cli, const char *more, const char *last)
         cli_alloc(cli, cli->args.ngiven + cli->args.noperands + 32, sizeof(*w.words)), 0
     };
 
+    CLI_TRY(check_limits(cli));
+    CLI_TRY(open_all_files(cli));
     if (!folder || access(program, X_OK) != 0)
         return cli_fail(cli, BRC_EUNSUPPORTED,
                         "%s is not there: breccia was built without libmicrohttpd (Debian: "
                         "libmicrohttpd-dev); install it and build breccia again",
                         program);
-    CLI_TRY(open_all_files(cli));
     pass_word(&w, program);
     for (const struct cli_option *o = cli->command->options; o->name; o++)
         if (strcmp(o->name, "at") != 0)

@@ -13,7 +13,8 @@ u1 1 2 | npy bytes.npy '|u1' '(2,)'
 
 tried='--threads --wait --max-nodes append--axis append--count cherry-pick--mainline create--chunks create--shape create--shards
 diff--values expire--keep-daily expire--keep-last expire--keep-monthly expire--keep-weekly import--chunks log--number oplog--number
-repack--depth resize--shape revert--mainline undo--expect'
+repack--depth resize--shape revert--mainline serve--budget serve--connections serve--port serve--queue serve--seconds
+ui--port undo--expect'
 for command in $(breccia help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     for option in $(breccia help "$command" 2>/dev/null |
         sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\) \(N\|SECONDS\|N,N,[.]*\|BYTES\|LEVEL\|DAYS\) .*/\2/p'); do
@@ -68,6 +69,16 @@ for rule in last daily weekly monthly; do
     bad expire r.brc --keep-$rule
 done
 t expire r.brc --keep-last 1 --keep-daily 0 --dry-run | sed "s|[0-9.]* [KM]iB|SIZE|"
+for option in port connections queue budget seconds; do
+    bad serve r.brc --$option
+done
+t serve r.brc --connections 0
+t serve r.brc --seconds 0
+for option in port queue budget; do # a free port, nobody waits, nothing is decoded
+    breccia serve r.brc --watch-stdin --$option 0 </dev/null | sed 's|:[0-9].*|: served|'
+done
+bad ui r.brc --port
+BROWSER=true breccia ui r.brc --watch-stdin --port 0 </dev/null | sed 's|:[0-9].*|: served|'
 t append r.brc /a --axis 0 --from bytes.npy
 t append r.brc /a --axis 1 --from bytes.npy
 bad append r.brc /a --value 1 --count
