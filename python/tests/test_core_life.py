@@ -1188,3 +1188,22 @@ def test_diff_of_a_part(repo):
         repo.diff(path="nowhere", key=0)
     with pytest.raises(IndexError):
         repo.diff("main~1", "main", path="a", key=10)
+
+
+def test_a_new_array_with_data_lets_others_write(repo, session, monkeypatch):
+    """create_array() with data writes in steps, between which it holds no lock, and leaves nothing if it fails."""
+    put, others = breccia.Array.set, []
+
+    def put_beside_others(array, *args, **options):
+        put(array, *args, **options)
+        with breccia.open(repo.path, wait=0) as other:
+            others.append(other.session("main").create_group("meanwhile").path)
+
+    monkeypatch.setattr(breccia.Array, "set", put_beside_others)
+    session.create_array("a", data=np.arange(10))
+    assert others == ["/meanwhile"]
+    assert np.array_equal(session["a"][...], np.arange(10))
+    monkeypatch.undo()
+    with pytest.raises(breccia.InvalidError):
+        session.create_array("b", data=np.array([1000]), dtype="int8")
+    assert "b" not in session

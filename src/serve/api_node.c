@@ -427,7 +427,7 @@ int serve_node(serve_call *call)
     serve_put_version(call);
     SERVE_TRY(brc_node_kind(&kind, call->session, path, call->err));
     if (kind == 0)
-        return brc_fail(call->err, BRC_ENOTFOUND, "there is no node %.200s", path);
+        return brc_fail(call->err, BRC_ENOTFOUND, "this version has no node %.200s", path);
     serve_json_text(&call->json, "path", path);
     serve_json_text(&call->json, "kind", kind == BRC_ARRAY ? "array" : "group");
     SERVE_TRY(serve_document(&document, &names, call, path));
