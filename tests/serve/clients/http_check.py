@@ -147,7 +147,9 @@ def slow(served: Served) -> None:
         slowest = max(slowest, time.monotonic() - begun)
         expect(got.status == 200 and got.body == bytes(i % 251 for i in range(n % 10 * 100, n % 10 * 100 + 100)), "beside them")
     expect(slowest < 5, "an answer took", slowest, "s beside 2,000 slow clients")
-    expect(served.memory() <= 128 << 20, "memory", served.memory() >> 20, "MiB")
+    # A sanitizer keeps what was freed, and counts as the server's.
+    if "ASAN_OPTIONS" not in os.environ:
+        expect(served.memory() <= 128 << 20, "memory", served.memory() >> 20, "MiB")
     # One of them reads after all, and gets the right bytes.
     body = b""
     clients[7].settimeout(20)
