@@ -102,7 +102,6 @@ static int bulk_open(brc_store *store, brc_error *err)
     store->bulk.is_open = 1;
     store->bulk.opened_at = store->bulk.looked_at = brc_monotonic_ns();
     store->bulk.journalled = brc_vfs_journalled(store->vfs);
-    store->bulk.rows_before = sqlite3_total_changes(store->db);
     int rc = check_goes_on(store, err);
     if (rc == BRC_OK)
         rc = bulk_spill(store,
@@ -126,8 +125,7 @@ static int bulk_enter(brc_store *store, brc_error *err)
  * look-up, or in vain. */
 static int bulk_is_untouched(const brc_store *store)
 {
-    return sqlite3_total_changes(store->db) == store->bulk.rows_before &&
-           store->late_drafts.n == 0;
+    return brc_store_changes(store) == 0 && store->late_drafts.n == 0;
 }
 
 /* Releases only the lock. The transaction was empty, so it does not count as a batch and does not
@@ -168,8 +166,7 @@ static int bulk_commit(brc_store *store, brc_error *err)
 static int bulk_is_due(brc_store *store)
 {
     brc_bulk *bulk = &store->bulk;
-    const int64_t rows = sqlite3_total_changes(store->db) - bulk->rows_before;
-    if (rows < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
+    if (brc_store_changes(store) < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
         return 0;
     const int in_wal = brc_vfs_in_wal(store->vfs);
     const int64_t now = brc_monotonic_ns(), age = now - bulk->opened_at;

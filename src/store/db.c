@@ -412,6 +412,11 @@ int brc_ask_number(brc_store *store, sqlite3_stmt *stmt, int64_t *out, brc_error
     return rc < 0 ? rc : BRC_OK;
 }
 
+int64_t brc_store_changes(const brc_store *store)
+{
+    return (int64_t)((unsigned)sqlite3_total_changes(store->db) - (unsigned)store->changes_before);
+}
+
 /* If the schema has changed since a statement was prepared, sqlite3_step() undoes what the
  * statement has begun, prepares it again and runs it. If memory runs out while it undoes that,
  * SQLite rolls the whole transaction back without a word, and runs the statement outside of it,

@@ -92,7 +92,6 @@ typedef struct brc_bulk {
     uint64_t batches; /* transactions that were committed                              */
     int spills;       /* changed pages go into the file before the commit              */
     int was_awaited;  /* somebody waited for the last transaction                      */
-    int64_t rows_before; /* sqlite3_total_changes() when the batch was begun           */
     int64_t opened_at, looked_at; /* on the monotonic clock, in ns                     */
     uint64_t journalled; /* brc_vfs_journalled() when the batch was begun              */
     uint64_t inserted;   /* objects that earlier batches have added                    */
@@ -168,6 +167,7 @@ struct brc_store {
 
     int write_depth, read_depth;
     int is_reading;      /* an SQLite transaction is open for read_depth    */
+    int changes_before;  /* sqlite3_total_changes() when the transaction was begun */
     int is_writing;      /* after BEGIN IMMEDIATE, until it is committed or undone on purpose */
     int64_t reading_since; /* on the monotonic clock, in ns                  */
     int read_held;       /* reads are not paused: depth of the pairs         */
@@ -227,6 +227,8 @@ BRC_MUST_USE int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
  * brc_ask_number() the number in its first column, 0 if there is no row. */
 BRC_MUST_USE int brc_ask_any(brc_store *store, sqlite3_stmt *stmt, int *any, brc_error *err);
 BRC_MUST_USE int brc_ask_number(brc_store *store, sqlite3_stmt *stmt, int64_t *out, brc_error *err);
+/* Returns the number of rows that the write transaction has inserted, changed and deleted so far. */
+int64_t brc_store_changes(const brc_store *store);
 /* Runs SQL text, which must not contain data. */
 BRC_MUST_USE int brc_exec(brc_store *store, const char *sql, brc_error *err);
 /* Closes the open blob, which would hold a lock. */

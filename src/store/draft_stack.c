@@ -508,8 +508,12 @@ static int draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
  * the draft.
  */
 
-/* The number of rows that one transaction deletes. */
-enum { STEP = 4096, NODE_COST = 8 };
+/* A transaction deletes at least DROP_LEAST rows, and as many as it has changed, so that dropped
+ * rows never become more and a small change pays for few of them. */
+enum { DROP_LEAST = 512, NODE_COST = 8 };
+
+/* A stack with fewer chunks is cleared at once. */
+enum { CLEAR_MOST = 4096 };
 
 #define DROP_IT                                                                               \
     "UPDATE draft SET kind=2, state=2, checksum=row_sum('draft', id, 2, 2, branch, base, tip," \
@@ -551,6 +555,40 @@ static int drop_find(brc_store *store, const char *sql, int64_t a, int64_t b, in
     return brc_ask_number(store, st, out, err);
 }
 
+/* The number of rows that the transaction deletes in one go. */
+static int64_t drop_most(const brc_store *store)
+{
+    const int64_t changes = brc_store_changes(store);
+    return changes > DROP_LEAST ? changes : DROP_LEAST;
+}
+
+/* Deletes at most *left rows of a node in the order of their keys, and counts *left down. */
+static int drop_chunks(brc_store *store, int64_t node, int64_t *left, brc_error *err)
+{
+    sqlite3_stmt *st, *drop;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT key FROM draft_chunk WHERE node=?1 ORDER BY key LIMIT 1 OFFSET ?2",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_int64(st, 2, *left);
+    int rc = brc_step(store, st, err);
+    if (rc > 0) {
+        /* SQLite deletes a range of keys while it walks it, and collects any other choice first. */
+        rc = brc_stmt(store, "DELETE FROM draft_chunk WHERE node=?1 AND key<?2", &drop, err);
+        if (rc == BRC_OK) {
+            sqlite3_bind_int64(drop, 1, node);
+            sqlite3_bind_value(drop, 2, sqlite3_column_value(st, 0));
+            rc = brc_run(store, drop, err);
+            *left -= sqlite3_changes(store->db);
+        }
+        sqlite3_reset(st);
+        return rc;
+    }
+    sqlite3_reset(st);
+    return rc < 0 ? rc
+                  : drop_run(store, "DELETE FROM draft_chunk WHERE node=?1", node, 0, left, err);
+}
+
 static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
 {
     int64_t first;
@@ -559,10 +597,7 @@ static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error 
                           &first, err));
         if (first == 0)
             return BRC_OK;
-        BRC_TRY(drop_run(store,
-                         "DELETE FROM draft_chunk WHERE node=?1 AND key IN"
-                         " (SELECT key FROM draft_chunk WHERE node=?1 LIMIT ?2)",
-                         first, *left, left, err));
+        BRC_TRY(drop_chunks(store, first, left, err));
         if (*left > 0)
             BRC_TRY(brc_draft_doc_drop(store, first, err));
         if (*left > 0)
@@ -609,7 +644,7 @@ static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *
 
 static int drop_step(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t left = STEP;
+    int64_t left = drop_most(store);
     BRC_TRY(drop_rows(store, draft, &left, err));
     return left > 0 ? drop_run(store, "DELETE FROM draft WHERE id=?1", draft, 0, NULL, err)
                     : BRC_OK;
@@ -673,7 +708,7 @@ int brc_draft_point_delete(brc_store *store, int64_t point, brc_error *err)
 
 int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t left = STEP;
+    int64_t left = drop_most(store);
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left <= 0)
@@ -713,7 +748,7 @@ static int give_nodes_away(brc_store *store, int64_t draft, brc_error *err)
 
 int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t left = STEP;
+    int64_t left = drop_most(store);
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left > 0)
@@ -726,7 +761,7 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
 int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_error *err)
 {
     sqlite3_stmt *st;
-    int64_t left = STEP;
+    int64_t left = drop_most(store);
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_nodes(store, draft, &left, err));
     BRC_TRY(left > 0 ? drop_moves(store, draft, err) : give_nodes_away(store, draft, err));
@@ -757,13 +792,13 @@ int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, br
 static int has_many(brc_store *store, const brc_draft_stack *stack, int *many, brc_error *err)
 {
     int64_t n = 0, sum = 0;
-    for (size_t i = 0; i < stack->n && sum < STEP; i++) {
+    for (size_t i = 0; i < stack->n && sum < CLEAR_MOST; i++) {
         BRC_TRY(drop_find(store,
                           "SELECT count(*) FROM (SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT ?2)",
-                          stack->node[i], STEP, &n, err));
+                          stack->node[i], CLEAR_MOST, &n, err));
         sum += n;
     }
-    *many = sum >= STEP;
+    *many = sum >= CLEAR_MOST;
     return BRC_OK;
 }
 

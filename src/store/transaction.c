@@ -22,6 +22,7 @@ int brc_begin_immediate(brc_store *store, brc_error *err)
     store->begun++;
     BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
     store->is_writing = 1;
+    store->changes_before = sqlite3_total_changes(store->db);
     return BRC_OK;
 }
 

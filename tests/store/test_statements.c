@@ -72,6 +72,7 @@ static const struct {
     {"SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", "a dropped draft goes in steps"},
     {"DELETE FROM draft_node WHERE draft=0 AND node<?1", "one row is nobody's, or two"},
     {"SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", "a dropped draft goes in steps"},
+    {"SELECT key FROM draft_chunk WHERE node=?1 ORDER BY key LIMIT 1 OFFSET", "likewise"},
     {"UPDATE draft_node SET draft=?2, path=NULL, checksum=", "a dropped draft goes in steps"},
     {"SELECT count(*) FROM (SELECT 1 FROM draft_chunk", "a dropped draft goes in steps"},
     {"INSERT INTO backend(id, spec, checksum) SELECT n", "of one row: the largest number"},
