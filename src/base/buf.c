@@ -214,6 +214,8 @@ uint8_t brc_read_byte(brc_reader *r)
 uint64_t brc_read_varint(brc_reader *r)
 {
     uint64_t value = 0;
+    if (!r->bad && r->at < r->end && *r->at < 0x80) /* nearly all numbers */
+        return *r->at++;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         const uint8_t *p = brc_read_bytes(r, 1);
         if (!p)

@@ -555,27 +555,31 @@ static int look_up(brc_chunk_sizes *sizes, brc_store *store, const brc_oid *ids,
     return BRC_OK;
 }
 
+static int look_up_all(brc_chunk_sizes *sizes, brc_store *store, brc_oid *ids, size_t count,
+                       brc_error *err)
+{
+    if (count > 0)
+        qsort(ids, count, sizeof(*ids), look_up_order);
+    for (size_t at = 0; at < count; at += LOOK_UP) {
+        BRC_TRY(look_up(sizes, store, ids + at, count - at < LOOK_UP ? count - at : LOOK_UP, err));
+        if (at % PAUSE == 0)
+            brc_store_pause_read(store);
+    }
+    return BRC_OK;
+}
+
 int brc_chunk_sizes_read(brc_chunk_sizes *sizes, brc_store *store, const brc_edit *edits, size_t n,
                          brc_error *err)
 {
     const size_t id_len = brc_store_id_len(store);
     size_t count = 0;
     void *p;
-    int rc;
     BRC_TRY(brc_new_array(&p, n, sizeof(brc_oid), err));
     brc_oid *ids = p;
     for (size_t i = 0; i < n; i++)
         if (edits[i].value != NULL && edits[i].value_len == id_len)
             memcpy(ids[count++].bytes, edits[i].value, id_len);
-    if (count > 0)
-        qsort(ids, count, sizeof(*ids), look_up_order);
-    for (size_t at = 0; at < count; at += LOOK_UP) {
-        BRC_GO(look_up(sizes, store, ids + at, count - at < LOOK_UP ? count - at : LOOK_UP, err));
-        if (at % PAUSE == 0)
-            brc_store_pause_read(store);
-    }
-    rc = BRC_OK;
-done:
+    int rc = look_up_all(sizes, store, ids, count, err);
     free(p);
     return rc;
 }
@@ -593,28 +597,122 @@ static int follow_edits(totals_run *run, const brc_oid *before, const brc_oid *r
     return total_of(run, root, NULL, brc_oid_is_zero(before) ? NULL : before, &total, &whole, err);
 }
 
-/* Looks up the totals after edits. Many sizes are looked up first, because from leaf to leaf of the
- * map the ids are random. */
-int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
-                         const brc_edit *edits, size_t n, const brc_chunk_sizes *sizes,
-                         brc_error *err)
+/* ---- after replaced chunks -------------------------------- */
+
+/* Chunks that edits have replaced, and the sizes of both versions. */
+typedef struct replaced_chunks {
+    brc_store *store;
+    const brc_edit *edits;
+    size_t n;
+    const brc_map_changes *changes;
+    const brc_chunk_sizes *now;
+    brc_chunk_sizes was;
+} replaced_chunks;
+
+static int read_replaced(replaced_chunks *r, brc_error *err)
+{
+    const size_t id_len = r->changes->value_len;
+    void *p;
+    BRC_TRY(brc_new_array(&p, r->n, sizeof(brc_oid), err));
+    brc_oid *ids = p;
+    for (size_t i = 0; i < r->n; i++)
+        memcpy(ids[i].bytes, (const uint8_t *)r->changes->values + i * id_len, id_len);
+    int rc = look_up_all(&r->was, r->store, ids, r->n, err);
+    free(p);
+    return rc;
+}
+
+/* Adds a chunk to a sum. Returns 0 if its size is not known. */
+static int add_sized(const brc_chunk_sizes *sizes, const void *id, size_t id_len,
+                     brc_node_total *sum)
+{
+    brc_oid key = { { 0 } };
+    memcpy(key.bytes, id, id_len);
+    const chunk_size *size = brc_id_table_find(&sizes->table, &key);
+    const brc_node_total one = { .chunks = 1, .size = size != NULL ? size->size : 0,
+                                 .stored = size != NULL ? size->stored : 0 };
+    return size != NULL && brc_node_total_add(sum, &one);
+}
+
+/* Derives a node's row from that of the node that it was. Returns 0 if that is not possible. */
+static int put_replaced(const replaced_chunks *r, const brc_map_change *node, brc_error *err)
+{
+    const size_t id_len = r->changes->value_len;
+    brc_node_total sum, gone = { 0 };
+    int found;
+    BRC_TRY(brc_total_row(r->store, &node->was, NULL, &found, &sum, err));
+    for (size_t i = node->from; i < node->to && found; i++)
+        found = add_sized(r->now, r->edits[i].value, id_len, &sum) &&
+                add_sized(&r->was, (const uint8_t *)r->changes->values + i * id_len, id_len,
+                          &gone);
+    if (!found || !brc_node_total_subtract(&sum, &gone))
+        return 0;
+    BRC_TRY(brc_node_total_put(r->store, &node->now, &sum, err));
+    return 1;
+}
+
+/* Puts the rows of all nodes over replaced chunks. Returns 0 if that is not possible. */
+static int follow_replaced(brc_store *store, const brc_edit *edits, size_t n,
+                           const brc_map_changes *changes, const brc_chunk_sizes *sizes,
+                           brc_error *err)
+{
+    replaced_chunks r = { store, edits, n, changes, sizes, BRC_CHUNK_SIZES_INIT };
+    if (changes->n == 0 || changes->value_len != brc_store_id_len(store))
+        return 0;
+    int rc = read_replaced(&r, err);
+    rc = rc < 0 ? rc : 1;
+    for (size_t i = 0; i < changes->n && rc > 0; i++)
+        rc = put_replaced(&r, (const brc_map_change *)changes->nodes + i, err);
+    brc_chunk_sizes_dispose(&r.was);
+    return rc;
+}
+
+/* Many sizes are looked up first, because from leaf to leaf of the map the ids are random. */
+static int follow(brc_store *store, const brc_oid *before, const brc_oid *root,
+                  const brc_edit *edits, size_t n, const brc_map_changes *changes,
+                  const brc_chunk_sizes *sizes, brc_error *err)
 {
     brc_chunk_sizes own = BRC_CHUNK_SIZES_INIT;
     totals_run run = { .store = store,
                        .left = FOLLOW_LEAST + (uint64_t)n * FOLLOW_EACH,
                        .sizes = sizes != NULL ? sizes : &own };
+    int rc = sizes == NULL && n > 0 ? brc_chunk_sizes_read(&own, store, edits, n, err) : BRC_OK;
+    if (rc == BRC_OK && changes != NULL)
+        rc = follow_replaced(store, edits, n, changes, run.sizes, err);
+    if (rc == 0)
+        rc = follow_edits(&run, before, root, err);
+    brc_chunk_sizes_dispose(&own);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+static int follow_if_kept(brc_store *store, const brc_oid *before, const brc_oid *root,
+                          const brc_edit *edits, size_t n, const brc_map_changes *changes,
+                          const brc_chunk_sizes *sizes, brc_error *err)
+{
     brc_error found = BRC_ERROR_INIT;
-    int rc = BRC_OK;
     if (!brc_store_keeps_totals(store) || brc_oid_is_zero(root))
         return BRC_OK;
-    if (sizes == NULL && n > BRC_NODE_MAX)
-        rc = brc_chunk_sizes_read(&own, store, edits, n, &found);
-    if (rc == BRC_OK)
-        rc = follow_edits(&run, before, root, &found);
-    brc_chunk_sizes_dispose(&own);
+    int rc = follow(store, before, root, edits, n, changes, sizes, &found);
     if (rc == BRC_ECORRUPT)
         return BRC_OK;
     if (rc < 0 && err != NULL)
         brc_error_copy(err, &found);
     return rc;
+}
+
+int brc_map_edit_total(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
+                       const brc_chunk_sizes *sizes, brc_oid *out, brc_error *err)
+{
+    brc_map_changes changes;
+    int rc = brc_map_edit_noting(store, root, edits, n, out, &changes, err);
+    if (rc == BRC_OK)
+        rc = follow_if_kept(store, root, out, edits, n, &changes, sizes, err);
+    brc_map_changes_dispose(&changes);
+    return rc;
+}
+
+int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
+                         brc_error *err)
+{
+    return follow_if_kept(store, before, root, NULL, 0, NULL, NULL, err);
 }

@@ -52,11 +52,14 @@ typedef struct brc_chunk_sizes {
 BRC_MUST_USE int brc_chunk_sizes_read(brc_chunk_sizes *sizes, brc_store *store, const brc_edit *edits, size_t n, brc_error *err);
 void brc_chunk_sizes_dispose(brc_chunk_sizes *sizes);
 
-/* Puts the rows of the new nodes, derived from those of the old nodes, after these edits have made
- * `root` from `before` (zero: from nothing), in the same transaction. `sizes` has the sizes of the
- * edits' chunks, or is NULL. Totals that would need more than the nodes on the edits' paths are
- * left for later callers. Damage that it finds is not reported. */
-BRC_MUST_USE int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root, const brc_edit *edits,
-                                      size_t n, const brc_chunk_sizes *sizes, brc_error *err);
+/* Edits the map of an array as brc_map_edit() does, and puts the rows of the new nodes, derived from those of the old
+ * nodes, in the same transaction. `sizes` has the sizes of the edits' chunks, or is NULL. Totals that would need more
+ * than the nodes on the edits' paths are left for later callers. Damage that only the totals meet is not reported. */
+BRC_MUST_USE int brc_map_edit_total(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
+                                    const brc_chunk_sizes *sizes, brc_oid *out, brc_error *err);
+
+/* Puts the rows of the nodes of a hierarchy `root` that was made from `before` (zero: from nothing), as
+ * brc_map_edit_total() does. */
+BRC_MUST_USE int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root, brc_error *err);
 
 #endif

@@ -311,8 +311,7 @@ static int edit_map(brc_merge_tree *m, brc_oid *map, const brc_edit *edits, size
                     brc_error *err)
 {
     brc_oid out;
-    BRC_TRY(brc_map_edit(m->store, map, edits, n, &out, err));
-    BRC_TRY(brc_map_total_follow(m->store, map, &out, edits, n, NULL, err));
+    BRC_TRY(brc_map_edit_total(m->store, map, edits, n, NULL, &out, err));
     *map = out;
     return BRC_OK;
 }
@@ -446,7 +445,7 @@ int brc_merge_tree_put(brc_merge_tree *m, brc_oid *root, brc_error *err)
     free(all);
     if (rc == BRC_OK)
         rc = brc_snapshot_put(m->store, &m->root->entry, root, err);
-    return rc < 0 ? rc : brc_map_total_follow(m->store, &m->in.ours, root, NULL, 0, NULL, err);
+    return rc < 0 ? rc : brc_map_total_follow(m->store, &m->in.ours, root, err);
 }
 
 int brc_merge_tree_moves(brc_merge_tree *m, const brc_oid *root, brc_move_set *out, brc_error *err)

@@ -53,9 +53,10 @@ size_t brc_bits_common(const uint8_t *a, size_t a_bits, const uint8_t *b, size_t
     size_t i = 0;
     while (i + 8 <= max && a[i / 8] == b[i / 8])
         i += 8;
-    while (i < max && brc_bit(a, i) == brc_bit(b, i))
-        i++;
-    return i;
+    if (i >= max || a[i / 8] == b[i / 8])
+        return max;
+    i += (size_t)__builtin_clz((unsigned)(a[i / 8] ^ b[i / 8])) - 24; /* of 32 bits, 8 count */
+    return i < max ? i : max;
 }
 
 int brc_bits_order(const uint8_t *key, size_t key_bits, const uint8_t *prefix, size_t prefix_bits)
@@ -188,16 +189,22 @@ int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc
     return BRC_OK;
 }
 
-/* Reads a child's node and checks it against its parent's item. */
+/* Opens a child's node and checks it against its parent's item. */
+static int node_open_as(brc_node_reader *reader, brc_span bytes, size_t id_len,
+                        const brc_item *child, brc_error *err)
+{
+    BRC_TRY(brc_node_open(reader, bytes, id_len, err));
+    if (child != NULL && (reader->level != child->level || reader->count != child->weight))
+        return node_broken(err, "it does not match its parent's item");
+    return BRC_OK;
+}
+
 static int node_load(brc_store *store, const brc_oid *id, const brc_item *child,
                      brc_node_reader *reader, brc_error *err)
 {
     brc_span bytes;
     BRC_TRY(brc_store_get(store, BRC_KIND_NODE, id, &bytes, err));
-    BRC_TRY(brc_node_open(reader, bytes, brc_store_id_len(store), err));
-    if (child != NULL && (reader->level != child->level || reader->count != child->weight))
-        return node_broken(err, "it does not match its parent's item");
-    return BRC_OK;
+    return node_open_as(reader, bytes, brc_store_id_len(store), child, err);
 }
 
 /* Returns the length of every value if all lengths are equal and not 0, else 0. */
@@ -523,6 +530,166 @@ int brc_map_check_node(brc_span node, size_t id_len, brc_map_child_fn child, brc
     return rc;
 }
 
+/* ==== map replace ================================ */
+
+/*
+ * Replacing values. Where each edit replaces a value by one of the same length, the keys stay and
+ * so does the shape of the tree. Then the touched nodes are copied, and values and ids are replaced
+ * in the copies.
+ */
+
+typedef struct replaced_node {
+    uint8_t *bytes; /* the copy */
+    size_t len;
+    uint8_t *place; /* where the node above has the id; NULL: the root */
+    brc_map_change change;
+} replaced_node;
+
+typedef struct map_replacer {
+    brc_store *store;
+    const brc_edit *edits;
+    brc_map_changes *changes;
+    brc_arena arena;
+    void *nodes; /* replaced_node[]: each node before its children */
+    size_t n, cap;
+} map_replacer;
+
+/* A child, its id in the copy of the node above, and the edits under it. */
+typedef struct replace_visit {
+    brc_item child;
+    uint8_t *place;
+    size_t from, to;
+} replace_visit;
+
+static int replace_copy(map_replacer *m, const brc_oid *id, const replace_visit *as, size_t from,
+                        size_t to, uint8_t **copy, brc_node_reader *reader, brc_error *err)
+{
+    brc_span bytes;
+    BRC_TRY(brc_store_get(m->store, BRC_KIND_NODE, id, &bytes, err));
+    BRC_TRY(brc_arena_copy(&m->arena, bytes.data, bytes.len, copy, err));
+    BRC_TRY(brc_grow_array(&m->nodes, &m->cap, m->n + 1, sizeof(replaced_node), err));
+    ((replaced_node *)m->nodes)[m->n++] = (replaced_node){
+        .bytes = *copy, .len = bytes.len, .place = as != NULL ? as->place : NULL,
+        .change = { .was = *id, .from = from, .to = to },
+    };
+    return node_open_as(reader, (brc_span){ *copy, bytes.len }, brc_store_id_len(m->store),
+                        as != NULL ? &as->child : NULL, err);
+}
+
+/* Replaces the values of a leaf. Returns 0 if an edit does more than that. */
+static int replace_values(map_replacer *m, uint8_t *copy, brc_node_reader *reader, size_t from,
+                          size_t to, brc_error *err)
+{
+    brc_map_changes *changes = m->changes;
+    brc_item item;
+    int rc;
+    while (from < to && (rc = brc_node_next(reader, &item, err)) != 0) {
+        const brc_edit *edit = &m->edits[from];
+        if (rc < 0)
+            return rc;
+        const int order = brc_bits_order(edit->key, edit->key_len * 8, item.key, item.bits);
+        if (order > 0)
+            continue;
+        if (order < 0 || edit->key_len * 8 != item.bits || edit->value == NULL ||
+            edit->value_len != item.value.len)
+            return 0;
+        memcpy((uint8_t *)changes->values + from * changes->value_len, item.value.data,
+               item.value.len);
+        memcpy(copy + (item.value.data - copy), edit->value, edit->value_len);
+        from++;
+    }
+    return from == to;
+}
+
+/* Finds the children of a node that edits lead to. Returns 0 if an edit leads to none. */
+static int replace_find(const map_replacer *m, uint8_t *copy, brc_node_reader *reader, size_t from,
+                        size_t to, replace_visit *visits, unsigned *nvisits, brc_error *err)
+{
+    brc_item item;
+    int rc;
+    while (from < to && (rc = brc_node_next(reader, &item, err)) != 0) {
+        const size_t start = from;
+        int order = 0;
+        if (rc < 0)
+            return rc;
+        while (from < to && (order = brc_bits_order(m->edits[from].key, m->edits[from].key_len * 8,
+                                                    item.key, item.bits)) == 0)
+            from++;
+        if (start < from)
+            visits[(*nvisits)++] = (replace_visit){
+                item, copy + (reader->r.at - reader->id_len - copy), start, from
+            };
+        if (order < 0)
+            return 0;
+    }
+    return from == to;
+}
+
+static int replace_node(map_replacer *m, const brc_oid *id, const replace_visit *as, size_t from,
+                        size_t to, brc_error *err)
+{
+    brc_node_reader reader;
+    uint8_t *copy;
+    unsigned n = 0;
+    void *visits;
+    BRC_TRY(replace_copy(m, id, as, from, to, &copy, &reader, err));
+    if (reader.level == 0)
+        return reader.width == m->changes->value_len
+                   ? replace_values(m, copy, &reader, from, to, err)
+                   : 0;
+    BRC_TRY(brc_new_array(&visits, reader.count, sizeof(replace_visit), err));
+    int rc = replace_find(m, copy, &reader, from, to, visits, &n, err);
+    for (unsigned i = 0; i < n && rc > 0; i++) {
+        const replace_visit *v = (replace_visit *)visits + i;
+        rc = replace_node(m, &v->child.id, v, v->from, v->to, err);
+    }
+    free(visits);
+    return rc;
+}
+
+/* Writes the copies, children first, because a node above has their ids. */
+static int replace_write(map_replacer *m, brc_oid *out, brc_error *err)
+{
+    brc_map_changes *changes = m->changes;
+    BRC_TRY(brc_grow_array(&changes->nodes, &changes->cap, m->n, sizeof(brc_map_change), err));
+    for (size_t i = m->n; i-- > 0;) {
+        replaced_node *node = (replaced_node *)m->nodes + i;
+        BRC_TRY(brc_store_put(m->store, BRC_KIND_NODE, node->bytes, node->len, &node->change.now,
+                              err));
+        if (node->place != NULL)
+            memcpy(node->place, node->change.now.bytes, brc_store_id_len(m->store));
+        else
+            *out = node->change.now;
+        ((brc_map_change *)changes->nodes)[changes->n++] = node->change;
+    }
+    return 1;
+}
+
+/* Returns 1, or 0 without a change if an edit does more than replace a value. */
+static int map_replace(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
+                       brc_oid *out, brc_map_changes *changes, brc_error *err)
+{
+    map_replacer m = { .store = store, .edits = edits, .changes = changes,
+                       .arena = BRC_ARENA_INIT };
+    changes->value_len = edits[0].value_len;
+    if (edits[0].value == NULL || edits[0].value_len == 0)
+        return 0;
+    BRC_TRY(brc_new_array(&changes->values, n, changes->value_len, err));
+    int rc = replace_node(&m, root, NULL, 0, n, err);
+    if (rc > 0)
+        rc = replace_write(&m, out, err);
+    brc_arena_dispose(&m.arena);
+    free(m.nodes);
+    return rc;
+}
+
+void brc_map_changes_dispose(brc_map_changes *changes)
+{
+    free(changes->nodes);
+    free(changes->values);
+    *changes = (brc_map_changes){ 0 };
+}
+
 /* ==== map edit ================================ */
 
 /*
@@ -783,14 +950,14 @@ static int check_edits(const brc_edit *edits, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
-                 brc_oid *out, brc_error *err)
+/* Makes the map anew where the edits lead. */
+static int map_rebuild(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
+                       brc_oid *out, brc_error *err)
 {
     map_editor e = {.store = store, .id_len = brc_store_id_len(store)};
     brc_oid from = *root;
     int rc;
     memset(out, 0, sizeof(*out));
-    BRC_TRY(check_edits(edits, n, err));
     if (brc_oid_is_zero(&from))
         BRC_GO(gather_new(&e, edits, n, err));
     else
@@ -807,6 +974,28 @@ done:
     brc_arena_dispose(&e.arena);
     brc_buf_dispose(&e.node);
     free(e.items);
+    return rc;
+}
+
+int brc_map_edit_noting(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
+                        brc_oid *out, brc_map_changes *changes, brc_error *err)
+{
+    int rc = 0;
+    *changes = (brc_map_changes){ 0 };
+    BRC_TRY(check_edits(edits, n, err));
+    if (n > 0 && !brc_oid_is_zero(root))
+        rc = map_replace(store, root, edits, n, out, changes, err);
+    if (rc <= 0)
+        brc_map_changes_dispose(changes);
+    return rc == 0 ? map_rebuild(store, root, edits, n, out, err) : rc < 0 ? rc : BRC_OK;
+}
+
+int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
+                 brc_oid *out, brc_error *err)
+{
+    brc_map_changes changes;
+    int rc = brc_map_edit_noting(store, root, edits, n, out, &changes, err);
+    brc_map_changes_dispose(&changes);
     return rc;
 }
 

@@ -59,6 +59,23 @@ typedef struct brc_edit {
  * BRC_ECORRUPT if they are not in order. */
 BRC_MUST_USE int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n, brc_oid *out, brc_error *err);
 
+/* A node that became another because the edits [from, to) replace values under it. */
+typedef struct brc_map_change {
+    brc_oid was, now;
+    size_t from, to;
+} brc_map_change;
+/* The nodes and values that edits changed, if each edit replaces a value by one of the same length; otherwise empty. */
+typedef struct brc_map_changes {
+    void *nodes; /* brc_map_change[]: each touched node, children before the node above */
+    size_t n, cap;
+    void *values; /* uint8_t[]: the value that each edit replaced, of `value_len` bytes each */
+    size_t value_len;
+} brc_map_changes;
+/* Does the same as brc_map_edit(), and lists the changes, which the caller disposes of, also after a failure. */
+BRC_MUST_USE int brc_map_edit_noting(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n, brc_oid *out,
+                                     brc_map_changes *changes, brc_error *err);
+void brc_map_changes_dispose(brc_map_changes *changes);
+
 /* Looks a key up. Sets *found to 0 or 1; the value is borrowed until the next call on the store. */
 BRC_MUST_USE int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t key_len,
                              int *found, brc_span *value, brc_error *err);

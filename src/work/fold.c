@@ -322,8 +322,7 @@ static int fold_edit(fold_batch *b, const brc_edit *edits, size_t n, const brc_c
     brc_oid out;
     BRC_TRY(fold_count(b->how, FOLD_EACH, err));
     BRC_TRY(fold_write(b->store, b->how, n + FOLD_EACH, err));
-    BRC_TRY(brc_map_edit(b->store, &b->map, edits, n, &out, err));
-    BRC_TRY(brc_map_total_follow(b->store, &b->map, &out, edits, n, sizes, err));
+    BRC_TRY(brc_map_edit_total(b->store, &b->map, edits, n, sizes, &out, err));
     b->map = out;
     return BRC_OK;
 }
@@ -670,7 +669,7 @@ static int fold_rows(brc_session *s, brc_fold *how, brc_oid *out, brc_error *err
     BRC_GO(fold_root(&f, rows.n, &root, err));
     BRC_GO(fold_write(store, how, 1, err));
     BRC_GO(brc_snapshot_put(store, &root, out, err));
-    rc = brc_map_total_follow(store, &s->base, out, NULL, 0, NULL, err);
+    rc = brc_map_total_follow(store, &s->base, out, err);
 done:
     brc_hidden_nodes_dispose(&hidden);
     brc_draft_nodes_free(rows.nodes, rows.n);

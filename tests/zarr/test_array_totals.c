@@ -204,6 +204,27 @@ TEST(a_commit_leaves_a_row_of_every_node)
     scenario_stop(&t);
 }
 
+/* The row of the old node has the sum of the chunks, and nothing has the size of each of them. */
+TEST(chunks_that_are_gone_can_be_replaced)
+{
+    scenario t;
+    int32_t data[4000];
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 4000, 4, 1);
+    scenario_commit(&t, "one");
+    scenario_close(&t);
+    scenario_sql_shared(&t, "DELETE FROM object WHERE kind=1");
+    scenario_open(&t, NULL, 0);
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
+    for (int i = 0; i < 4000; i++)
+        data[i] = -i - 1;
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    brc_array_free(a);
+    scenario_commit(&t, "two");
+    ck_assert_uint_eq(check_array(&t, "/a").chunks, 1000);
+    scenario_stop(&t);
+}
+
 TEST(what_is_missing_is_kept_when_asked_for)
 {
     scenario t;

@@ -561,9 +561,7 @@ static int drop_listed(brc_store *store, const outside_keys *o, brc_oid *map, br
 {
     const brc_oid before = *map;
     BRC_TRY(brc_store_begin(store, err));
-    int rc = brc_map_edit(store, &before, o->edits, o->n, map, err);
-    if (rc == BRC_OK)
-        rc = brc_map_total_follow(store, &before, map, o->edits, o->n, NULL, err);
+    int rc = brc_map_edit_total(store, &before, o->edits, o->n, NULL, map, err);
     const int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : ended;
 }
