@@ -47,7 +47,9 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if hasattr(value, "items"):
         return dict(value)
-    raise _errors.WrongTypeError(f"an attribute cannot be {type(value).__name__}: use what JSON has")
+    if hasattr(value, "to_dict"):  # a codec of zarr-python
+        return value.to_dict()
+    raise _errors.WrongTypeError(f"{type(value).__name__} cannot be written as JSON: use numbers, text, lists and dicts")
 
 
 def flags(prefix: str, **named: bool | None) -> int:

@@ -818,3 +818,19 @@ def test_nothing_stays_open(path):
     del store
     gc.collect()
     assert open_files(path) == 0
+
+
+def test_create_array_takes_codecs_of_zarr(tmp_path):
+    from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, TransposeCodec, ZstdCodec
+
+    values = np.arange(24, dtype="i4").reshape(4, 6)
+    with breccia.open(tmp_path / "a.brc", create=True) as repo, repo.session("main", message="codecs") as s:
+        one = s.create_array("one", data=values, compressors=ZstdCodec(level=5))
+        assert one.codecs[-1]["name"] == "zstd" and one.codecs[-1]["configuration"]["level"] == 5
+        two = s.create_array("two", data=values, compressors=[BloscCodec(cname="lz4", shuffle="bitshuffle"), GzipCodec()])
+        assert [c["name"] for c in two.codecs] == ["bytes", "blosc", "gzip"]
+        assert two.codecs[1]["configuration"]["shuffle"] == "bitshuffle"
+        whole = s.create_array("whole", data=values, codecs=[TransposeCodec(order=(1, 0)), BytesCodec(endian="big")])
+        assert [c["name"] for c in whole.codecs] == ["transpose", "bytes"]
+        for array in one, two, whole:
+            assert (array[...] == values).all()
