@@ -28,22 +28,30 @@ typedef struct brc_read_list {
     brc_object **asked;
 } read_list;
 
+/* The flow's notes of an item in a job. */
+typedef struct read_slot {
+    brc_buf result;
+    brc_stored asked;
+    const brc_store_backend *from;  /* NULL: fetched already, or failed             */
+    const brc_store_backend *keeps; /* the item goes into the cache of this backend */
+    size_t place_at;                /* offset of the place's name in `places`; SIZE_MAX: none */
+    brc_read_item listed;           /* an item that a worker fetches, as before open()       */
+    brc_spot spot;                  /* where the item lies in the file that a worker reads   */
+    int has_spot;
+} read_slot;
+
 typedef struct read_job {
     brc_window_job base; /* first, because the window casts to and from it */
     size_t n;
-    brc_read_item items[MOST_ITEMS];
-    brc_buf results[MOST_ITEMS];
-    brc_stored asked[MOST_ITEMS];
-    const brc_store_backend *from[MOST_ITEMS]; /* NULL: fetched already, or failed    */
-    const brc_store_backend *keeps[MOST_ITEMS]; /* the item goes into the cache of this backend   */
+    /* The arrays grow while the job is filled, because most jobs have few items. */
+    brc_read_item *items;
+    read_slot *slots;
+    size_t items_cap, slots_cap;
+    size_t nslots; /* slots that were ever used: they have memory */
     brc_buf stored;
-    brc_buf places;             /* the names of the items' places                    */
-    size_t place_at[MOST_ITEMS]; /* offset of the name in `places`; SIZE_MAX: none    */
-    brc_read_item listed[MOST_ITEMS]; /* items that a worker fetches, as before open()  */
-    brc_spot spots[MOST_ITEMS]; /* where items lie in the file that a worker reads   */
-    uint8_t has_spot[MOST_ITEMS];
-    size_t spot_bytes;          /* of these items that are not read in place          */
-    int misses;                 /* some items were not where their row said          */
+    brc_buf places;    /* the names of the items' places                    */
+    size_t spot_bytes; /* of these items that are not read in place         */
+    int misses;        /* some items were not where their row said          */
 } read_job;
 
 typedef struct read_run {
@@ -104,23 +112,24 @@ static int read_ask_place(read_job *job, size_t i, brc_store_backend *from, brc_
 {
     const char *name;
     const brc_object *o = &job->items[i].object, *last = &job->items[i > 0 ? i - 1 : 0].object;
-    job->place_at[i] = SIZE_MAX;
+    job->slots[i].place_at = SIZE_MAX;
     BRC_TRY(brc_object_place(from, o, &name, err));
     if (name == NULL)
         return BRC_OK;
-    if (i > 0 && job->from[i - 1] == from && last->place == o->place) {
-        job->place_at[i] = job->place_at[i - 1];
+    if (i > 0 && job->slots[i - 1].from == from && last->place == o->place) {
+        job->slots[i].place_at = job->slots[i - 1].place_at;
         return BRC_OK;
     }
     const size_t at = job->places.len;
     BRC_TRY(brc_buf_append(&job->places, name, strlen(name) + 1, err));
-    job->place_at[i] = at;
+    job->slots[i].place_at = at;
     return BRC_OK;
 }
 
 static const char *place_of_item(const read_job *job, size_t i)
 {
-    return job->place_at[i] != SIZE_MAX ? (const char *)job->places.data + job->place_at[i] : NULL;
+    const size_t at = job->slots[i].place_at;
+    return at != SIZE_MAX ? (const char *)job->places.data + at : NULL;
 }
 
 /* Returns where an item's stored bytes go. */
@@ -134,9 +143,10 @@ static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
 {
     brc_store_backend *from;
     brc_read_item *item = &job->items[i];
+    read_slot *slot = &job->slots[i];
     const size_t len = (size_t)item->object.stored;
     BRC_TRY(brc_backend_use(run->store, item->object.backend, &from, err));
-    brc_object_ask(&item->object, &job->asked[i]);
+    brc_object_ask(&item->object, &slot->asked);
     BRC_TRY(read_ask_place(job, i, from, err));
     if (!read_in_place(item)) {
         BRC_TRY(brc_buf_reserve(&job->stored, len + 1, err));
@@ -146,8 +156,8 @@ static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
     uint8_t *into = read_into(job, item);
     if (brc_store_cached(run->store, from, &item->object, into))
         return BRC_OK;
-    job->from[i] = from;
-    job->keeps[i] = brc_store_caches(run->store, from) ? from : NULL;
+    slot->from = from;
+    slot->keeps = brc_store_caches(run->store, from) ? from : NULL;
     return BRC_OK;
 }
 
@@ -156,7 +166,7 @@ static int read_again(const read_run *run, read_job *job, size_t i, const brc_st
                       brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
-    brc_stored *one = &job->asked[i];
+    brc_stored *one = &job->slots[i].asked;
     int rc = brc_backend_fetch(from, 1, &one, &found);
     if (rc == BRC_ESTALE) {
         job->items[i].rc = rc; /* read_find_again() looks the item up again */
@@ -171,16 +181,16 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
 {
     brc_stored *asked[MOST_ITEMS] = {NULL};
     size_t n = 0, which[MOST_ITEMS];
-    const brc_store_backend *from = job->from[i];
+    const brc_store_backend *from = job->slots[i].from;
     for (; i < job->n; i++) {
-        const brc_read_item *item = &job->items[i];
-        if (job->from[i] != from)
+        read_slot *slot = &job->slots[i];
+        if (slot->from != from)
             continue;
-        job->from[i] = NULL;
-        job->asked[i].into = read_into(job, item);
-        job->asked[i].place = place_of_item(job, i);
+        slot->from = NULL;
+        slot->asked.into = read_into(job, &job->items[i]);
+        slot->asked.place = place_of_item(job, i);
         which[n] = i;
-        asked[n++] = &job->asked[i];
+        asked[n++] = &slot->asked;
     }
     brc_error why = BRC_ERROR_INIT;
     if (brc_backend_fetch(from, n, asked, &why) == BRC_OK)
@@ -200,7 +210,8 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
 static int read_fetch(const read_run *run, read_job *job, int on_worker, brc_error *err)
 {
     for (size_t i = 0; i < job->n; i++) {
-        if (job->from[i] == NULL || brc_backend_on_workers(job->from[i]) != on_worker)
+        const brc_store_backend *from = job->slots[i].from;
+        if (from == NULL || brc_backend_on_workers(from) != on_worker)
             continue;
         if (!on_worker)
             brc_store_pause_read(run->store);
@@ -216,15 +227,16 @@ static int read_spots(read_run *run, read_job *job, brc_error *err)
     BRC_TRY(brc_buf_reserve(&job->stored, job->spot_bytes + 1, err));
     for (size_t i = 0; i < job->n; i++) {
         brc_read_item *item = &job->items[i];
-        if (!job->has_spot[i])
+        read_slot *slot = &job->slots[i];
+        if (!slot->has_spot)
             continue;
-        job->has_spot[i] = 0;
+        slot->has_spot = 0;
         if (!read_in_place(item)) {
             item->offset = job->stored.len;
             job->stored.len += (size_t)item->object.stored;
         }
         item->is_verified =
-            brc_direct_read(run->store, &item->object, &job->spots[i], read_into(job, item));
+            brc_direct_read(run->store, &item->object, &slot->spot, read_into(job, item));
         (void)__atomic_fetch_add(item->is_verified ? &run->good : &run->bad, 1, __ATOMIC_RELAXED);
         if (item->is_verified)
             continue;
@@ -617,15 +629,16 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
 {
     const size_t i = (size_t)(item - job->items);
     const brc_read_item listed = *item;
+    read_slot *slot = &job->slots[i];
     if (item->object.found && brc_object_is_delta(&item->object))
         return read_open_delta(run, item, err);
     BRC_TRY(read_open(run, item, err));
-    job->has_spot[i] = brc_is_in_file(item->object.backend) &&
-                       brc_direct_find(run->store, &item->object, &job->spots[i]);
-    if (brc_is_in_file(item->object.backend) && !job->has_spot[i])
+    slot->has_spot = brc_is_in_file(item->object.backend) &&
+                     brc_direct_find(run->store, &item->object, &slot->spot);
+    if (brc_is_in_file(item->object.backend) && !slot->has_spot)
         return read_fetch_item(run, job, item, &listed, err);
-    job->listed[i] = listed;
-    if (!job->has_spot[i])
+    slot->listed = listed;
+    if (!slot->has_spot)
         return read_ask(run, job, i, err);
     job->spot_bytes += read_in_place(item) ? 0 : (size_t)item->object.stored;
     return BRC_OK;
@@ -642,7 +655,7 @@ static int read_find_again(read_run *run, read_job *job, brc_error *err)
         if (item->rc != BRC_ESTALE || item->why != NULL)
             continue;
         item->rc = BRC_OK;
-        int rc = read_fetch_item(run, job, item, &job->listed[i], &found);
+        int rc = read_fetch_item(run, job, item, &job->slots[i].listed, &found);
         if (rc < 0)
             BRC_TRY(read_item_failed(run, item, rc, &found, err));
     }
@@ -650,20 +663,39 @@ static int read_find_again(read_run *run, read_job *job, brc_error *err)
     return BRC_OK;
 }
 
+/* Makes room for n items. Earlier items move. */
+static int read_room(read_job *job, size_t n, brc_error *err)
+{
+    void *items = job->items, *slots = job->slots;
+    int rc = brc_grow_array(&items, &job->items_cap, n, sizeof(brc_read_item), err);
+    job->items = items;
+    if (rc == BRC_OK)
+        rc = brc_grow_array(&slots, &job->slots_cap, n, sizeof(read_slot), err);
+    job->slots = slots;
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < job->n; i++)
+        job->items[i].result = job->slots[i].listed.result = &job->slots[i].result;
+    for (; job->nslots < n; job->nslots++)
+        job->slots[job->nslots] = (read_slot){0};
+    return BRC_OK;
+}
+
 static int read_fill_item(read_run *run, read_job *job, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
     read_list *list = run->pipe->list;
-    size_t i = job->n++;
-    brc_read_item *item = &job->items[i];
+    BRC_TRY(read_room(job, job->n + 1, err));
+    brc_read_item *item = &job->items[job->n];
+    read_slot *slot = &job->slots[job->n++];
     *item = *list->order[list->at++];
-    item->result = &job->results[i];
+    item->result = &slot->result;
     item->result->len = 0;
-    job->from[i] = job->keeps[i] = NULL;
-    job->place_at[i] = SIZE_MAX;
-    job->has_spot[i] = 0;
+    slot->from = slot->keeps = NULL;
+    slot->place_at = SIZE_MAX;
+    slot->has_spot = 0;
     int rc = read_open_and_fetch(run, job, item, &found);
-    if (!job->has_spot[i])
+    if (!slot->has_spot)
         job->base.taken += (size_t)item->object.stored;
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
@@ -672,7 +704,7 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
  * lie. */
 static int read_job_has_room(const read_run *run, const read_job *job, size_t bytes)
 {
-    const brc_store_backend *from = job->n > 0 ? job->from[job->n - 1] : NULL;
+    const brc_store_backend *from = job->n > 0 ? job->slots[job->n - 1].from : NULL;
     return from != NULL && brc_backend_is_far(from)
                ? job->n < FAR_JOB_ITEMS && bytes < FAR_JOB_BYTES
                : job->n < run->pipe->batch && job->n < JOB_ITEMS && bytes < JOB_BYTES;
@@ -716,7 +748,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 static void read_keep(const read_run *run, const read_job *job, size_t i)
 {
     const brc_read_item *item = &job->items[i];
-    const brc_store_backend *from = job->keeps[i];
+    const brc_store_backend *from = job->slots[i].keeps;
     if (from != NULL && item->rc == BRC_OK)
         brc_store_keep(run->store, from, &item->object,
                        read_in_place(item) ? item->direct : job->stored.data + item->offset);
@@ -757,8 +789,10 @@ static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 static void read_job_dispose(brc_window_job *base)
 {
     read_job *job = (read_job *)base;
-    for (size_t i = 0; i < MOST_ITEMS; i++)
-        brc_buf_dispose(&job->results[i]);
+    for (size_t i = 0; i < job->nslots; i++)
+        brc_buf_dispose(&job->slots[i].result);
+    free(job->items);
+    free(job->slots);
     brc_buf_dispose(&job->stored);
     brc_buf_dispose(&job->places);
 }
