@@ -26,13 +26,19 @@ static void named_take_back(brc_named_list *list, size_t plugin);
 
 /* ---- looking up --------------------------------------------------------------------- */
 
+/* Compares names. Each opening fills a registry with a hundred of them. */
+static inline int equal_names(const char *a, const char *b)
+{
+    return *a == *b && strcmp(a, b) == 0;
+}
+
 static brc_codec_slot *registry_find_codec(const brc_registry *reg, const char *name)
 {
     for (size_t i = 0; i < reg->ncodecs; i++)
-        if (strcmp(reg->codecs[i]->entry.spec.name, name) == 0)
+        if (equal_names(reg->codecs[i]->entry.spec.name, name))
             return reg->codecs[i];
     for (size_t i = 0; i < reg->naliases; i++)
-        if (strcmp(reg->aliases[i].name, name) == 0)
+        if (equal_names(reg->aliases[i].name, name))
             return reg->aliases[i].codec;
     return NULL;
 }
@@ -81,7 +87,7 @@ const brc_codec_impl *brc_registry_impl(const brc_registry *reg, const brc_codec
     for (size_t i = 0; i < reg->nimpls; i++) {
         const brc_impl_slot *slot = reg->impls[i];
         if (slot->usable && slot->impl.memory == device &&
-            strcmp(slot->impl.spec, entry->spec.name) == 0)
+            equal_names(slot->impl.spec, entry->spec.name))
             return &slot->impl;
     }
     return NULL;
@@ -288,7 +294,8 @@ done:
 
 static int impl_goes_before(const brc_impl_slot *a, const brc_impl_slot *b)
 {
-    int by_spec = strcmp(a->impl.spec, b->impl.spec);
+    const int first = (uint8_t)*a->impl.spec - (uint8_t)*b->impl.spec;
+    const int by_spec = first != 0 ? first : strcmp(a->impl.spec, b->impl.spec);
 
     return by_spec < 0 || (by_spec == 0 && a->impl.rank > b->impl.rank);
 }
@@ -308,8 +315,8 @@ static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_
     brc_codec_slot *codec = registry_find_codec(reg, impl->spec);
     for (size_t i = 0; i < reg->nimpls; i++) {
         const brc_impl_slot *other = reg->impls[i];
-        if (strcmp(other->impl.spec, codec->entry.spec.name) == 0 &&
-            strcmp(other->impl.name, impl->name) == 0)
+        if (equal_names(other->impl.spec, codec->entry.spec.name) &&
+            equal_names(other->impl.name, impl->name))
             return brc_fail(err, BRC_EEXISTS,
                             "the implementation \"%s\" of \"%s\" is already registered, by %s",
                             impl->name, impl->spec, brc_origin_words(&other->origin));
@@ -351,8 +358,8 @@ int brc_registry_pin(brc_registry *reg, const char *codec, const char *implement
     brc_codec_slot *slot = registry_find_codec(reg, codec);
     const brc_impl_slot *found = NULL;
     for (size_t i = 0; slot != NULL && implementation != NULL && i < reg->nimpls; i++)
-        if (strcmp(reg->impls[i]->impl.spec, slot->entry.spec.name) == 0 &&
-            strcmp(reg->impls[i]->impl.name, implementation) == 0)
+        if (equal_names(reg->impls[i]->impl.spec, slot->entry.spec.name) &&
+            equal_names(reg->impls[i]->impl.name, implementation))
             found = reg->impls[i];
     if (slot == NULL)
         return brc_fail(err, BRC_ENOTFOUND, "the codec \"%s\" is not known", codec);
@@ -507,7 +514,7 @@ static void named_take_back(brc_named_list *list, size_t plugin)
 static brc_named_slot *named_find(const brc_named_list *list, const char *name)
 {
     for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->slots[i]->name, name) == 0)
+        if (equal_names(list->slots[i]->name, name))
             return list->slots[i];
     return NULL;
 }
@@ -518,7 +525,7 @@ static int named_admit(const brc_registry *reg, const brc_named_list *list, cons
 {
     BRC_TRY(brc_registrar_admit(&reg->by, what, name, err));
     const brc_named_slot *taken = named_find(list, name);
-    const int is_own = own != NULL && strcmp(name, own) == 0;
+    const int is_own = own != NULL && equal_names(name, own);
     return taken == NULL && !is_own
                ? BRC_OK
                : brc_fail(err, BRC_EEXISTS, "the %s \"%s\" is already registered, by %s", what,
@@ -667,7 +674,7 @@ int brc_backend_takes(const brc_registry *reg, const brc_json *spec, brc_error *
 static int full_config(const brc_registry *reg, const char *name, const brc_json *config,
                        brc_buf *out, brc_error *err)
 {
-    if (strcmp(name, BRC_INLINE) == 0)
+    if (equal_names(name, BRC_INLINE))
         return config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
     const brc_backend *b = brc_registry_backend(reg, name);
     return b != NULL ? b->check(b->ctx, config, out, err)
