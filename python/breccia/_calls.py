@@ -49,7 +49,7 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if hasattr(value, "to_dict"):  # a codec of zarr-python
         return value.to_dict()
-    raise _errors.WrongTypeError(f"{type(value).__name__} cannot be written as JSON: use numbers, text, lists and dicts")
+    raise _errors.WrongTypeError(f"{type(value).__name__} cannot be written as JSON: use numbers, text, lists, dicts")
 
 
 def flags(prefix: str, **named: bool | None) -> int:

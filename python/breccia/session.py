@@ -125,10 +125,10 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         `shape` and `dtype`, or `data`, which is written. `chunks`: "auto" (about 1 MiB), a length for all
         axes, a tuple in which -1 is the whole axis, or False for one chunk. `shards`: the shape of what other
         tools see as one value, a multiple of the chunks. `compressors`: "auto", None, "zstd", {"name": ...,
-        "configuration": ...}, a codec of zarr-python, or a list; `codecs`: the whole list of zarr.json in place of that.
-        `backend`: where chunks go. `fill_value` None: zero, no text, of dates and times NaT; another one has to be an
-        element of the type: floats are rounded, and 1.0 is an integer too. `casting`: of data, as of Array.set().
-        ExistsError if something is there, unless `overwrite`; ValueError for what Zarr does not allow.
+        "configuration": ...}, a codec of zarr-python, or a list; `codecs`: the whole list of zarr.json in place of
+        that. `backend`: where chunks go. `fill_value` None: zero, no text, of dates and times NaT; another one has
+        to be an element of the type: floats are rounded, and 1.0 is an integer too. `casting`: of data, as of
+        Array.set(). ExistsError if something is there, unless `overwrite`; ValueError for what Zarr does not allow.
         """
         if data is not None and (shape is None or dtype is None):
             made = array_of(data)
