@@ -223,13 +223,20 @@ typedef struct brc_codec_impl {
     /* For memory that the processor does not reach: like decode_batch, where src[i].data and dst[i]->data are
      * addresses of that memory. dst[i]->limit bytes are there; the call sets dst[i]->len, and returns when the bytes
      * are there. It begins after what `there->stream` was asked to do before. A status of BRC_EUNSUPPORTED has the
-     * chunk decoded in the host's memory. */
+     * chunk decoded in the host's memory. Memory that src points to is aligned to 64 bytes. */
     int (*decode_there)(void *ctx, const void *state, void *scratch, const brc_there *there, size_t n,
                         const brc_span *src, brc_buf *const *dst, int *status, brc_error *err);
     /* The cost of decoding: `cost` picoseconds for each decoded byte (0: not known, counted as 1,000) and `call_cost`
-     * nanoseconds for each call. For a device, the way through the codecs that costs least is taken, the copy to the
-     * device (brc_buffer_prototype.cost) included. */
+     * nanoseconds for each call, which is of up to 64 chunks for decode_there. For a device, the way through the codecs
+     * that costs least is taken, the copy to the device (brc_buffer_prototype.cost) included. */
     uint32_t cost, call_cost;
+    /* For decode_there: looks at a chunk while its encoded bytes are still in the host's memory. Returns 1 if
+     * decode_there can decode it, or 0: then the chunk is decoded in the host's memory. It may shorten `src` to the
+     * bytes that decode_there needs, without a header, say. dst->data is the address that the result will have (NULL:
+     * one that is aligned to 64 bytes), and dst->limit may be lowered to the length that the result must have. With this
+     * function, decode_there runs only as the first step on the device. NULL: it gets every chunk. */
+    int (*takes_there)(void *ctx, const void *state, brc_span *src, brc_buf *dst);
+    const char *why_not;      /* why probe() returns 0, for lists, without a full stop; NULL: "cannot run here" */
 } brc_codec_impl;
 
 /* Register a data type, a codec and an implementation. Each call copies the structure and its

@@ -47,6 +47,8 @@ int brc_chain_has_batches(const brc_chain *chain, const brc_scratch *scratch, in
 
 /* ---- decoding for a device: chain_route.c -------------------------------- */
 
+/* The most chunks that go to a device together. */
+#define BRC_ROUTE_MOST 64
 /* The way of a chunk from its stored bytes to a device. The first `host` of `n` steps run in the host's memory, then
  * the result is copied, and the others run there. */
 typedef struct brc_route {
@@ -54,20 +56,25 @@ typedef struct brc_route {
     const brc_codec_impl *there[BRC_CHAIN_MAX]; /* of step i; NULL before `host` */
 } brc_route;
 
-/* Finds the way that costs least, of equal ones the one with most steps in the host's memory. `stored` is the length of
- * the stored bytes; `cost` and `call_cost` are those of a copy to the device, as in brc_buffer_prototype. Returns 1 if
- * steps run on the device, else 0. */
-int brc_route_find(brc_route *out, const brc_chain *chain, const brc_scratch *scratch, uint32_t device, size_t stored,
-                   uint32_t cost, uint32_t call_cost);
+/* Finds the way that costs least for `n` chunks together, of equal ones the one with most steps in the host's memory.
+ * `stored` is the length of their stored bytes, on an average; `cost` and `call_cost` are those of a copy to the device, as in
+ * brc_buffer_prototype. Returns 1 if steps run on the device, else 0. */
+int brc_route_find(brc_route *out, const brc_chain *chain, const brc_scratch *scratch, uint32_t device, size_t n,
+                   size_t stored, uint32_t cost, uint32_t call_cost);
 /* Returns how many bytes the i-th step gives at most. */
 size_t brc_route_len(const brc_chain *chain, size_t i);
 /* Runs the steps of the host. *out are the bytes to copy: `src` itself if no step runs, else memory of the scratch. */
 BRC_MUST_USE int brc_route_begin(const brc_route *route, const brc_chain *chain, brc_scratch *scratch, brc_span src,
                                  brc_span *out, brc_error *err);
-/* Runs the i-th step on the device, from *src into `room` bytes at the address `dst`, which *src then names.
- * BRC_EUNSUPPORTED: the chunk has to be decoded in the host's memory. */
+/* Shows the first step on the device the bytes to copy: see brc_codec_impl.takes_there. Returns 0 if the chunk has to be
+ * decoded in the host's memory. */
+int brc_route_takes(const brc_route *route, const brc_chain *chain, brc_span *src, brc_buf *dst);
+/* Runs the i-th step of n chunks on the device, from src[k] into dst[k], memory of dst[k].limit bytes there, and sets
+ * the code of each. BRC_EUNSUPPORTED: the chunk has to be decoded in the host's memory. Returns the code of the first
+ * chunk that failed, to which the error belongs. */
 BRC_MUST_USE int brc_route_step(const brc_route *route, const brc_chain *chain, brc_scratch *scratch, size_t i,
-                                const brc_there *there, brc_span *src, void *dst, size_t room, brc_error *err);
+                                const brc_there *there, size_t n, const brc_span *src, brc_buf *dst, int *status,
+                                brc_error *err);
 
 struct brc_pipeline; /* breccia_pipeline.h */
 /* Lets the pipeline, with its state, run the chains of this scratch. Both must outlive the scratch. */

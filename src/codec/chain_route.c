@@ -11,14 +11,15 @@
 
 enum { BYTE_COST = 1000, COPY_COST = 100 }; /* picoseconds for a byte, where nobody says more */
 
-static double cost_of(size_t len, uint32_t byte_cost, uint32_t otherwise, uint32_t call_cost)
+static double cost_of(size_t len, uint32_t byte_cost, uint32_t otherwise, double call_cost)
 {
     return (double)len * (byte_cost != 0 ? byte_cost : otherwise) / 1000 + call_cost;
 }
 
-static double impl_cost(const brc_codec_impl *impl, size_t len)
+/* Estimates what a chunk costs of which n are decoded in one call. */
+static double impl_cost(const brc_codec_impl *impl, size_t len, size_t n)
 {
-    return cost_of(len, impl->cost, BYTE_COST, impl->call_cost);
+    return cost_of(len, impl->cost, BYTE_COST, (double)impl->call_cost / (double)n);
 }
 
 /* Returns the most bytes that the step gives when it decodes. */
@@ -65,7 +66,7 @@ static size_t route_length(const brc_chain *chain, size_t i, size_t stored)
 /* Computes what it costs if the first `host` steps run in the host's memory, without the copy.
  * Returns 0 if they cannot be split there. */
 static int route_cost(double *out, const brc_route *all, const brc_chain *chain, uint32_t device,
-                      size_t host, size_t stored)
+                      size_t host, size_t n, size_t stored)
 {
     *out = 0;
     for (size_t i = 0; i < all->n; i++) {
@@ -73,13 +74,15 @@ static int route_cost(double *out, const brc_route *all, const brc_chain *chain,
         const brc_codec_impl *impl = i < host ? step->impl : all->there[i];
         if (impl == NULL || !pin_allows(step, device, i >= host))
             return 0;
-        *out += impl_cost(impl, route_length(chain, i + 1, stored));
+        if (i > host && impl->takes_there != NULL) /* it must see the bytes in the host's memory */
+            return 0;
+        *out += impl_cost(impl, route_length(chain, i + 1, stored), i < host ? 1 : n);
     }
     return 1;
 }
 
 int brc_route_find(brc_route *out, const brc_chain *chain, const brc_scratch *scratch,
-                   uint32_t device, size_t stored, uint32_t cost, uint32_t call_cost)
+                   uint32_t device, size_t n, size_t stored, uint32_t cost, uint32_t call_cost)
 {
     const brc_registry *reg = chain->registry;
     double best = 0;
@@ -94,7 +97,7 @@ int brc_route_find(brc_route *out, const brc_chain *chain, const brc_scratch *sc
                                           (int)device);
     for (size_t host = out->n + 1; host-- > 0;) {
         double now;
-        if (!route_cost(&now, out, chain, device, host, stored))
+        if (!route_cost(&now, out, chain, device, host, n, stored))
             continue;
         now += cost_of(route_length(chain, host, stored), cost, COPY_COST, call_cost);
         if (!found || now < best) {
@@ -123,23 +126,49 @@ int brc_route_begin(const brc_route *route, const brc_chain *chain, brc_scratch 
     return BRC_OK;
 }
 
+int brc_route_takes(const brc_route *route, const brc_chain *chain, brc_span *src, brc_buf *dst)
+{
+    const brc_codec_impl *impl = route->there[route->host];
+    const brc_step *step = brc_chain_active(chain, BRC_DECODE, route->host);
+    return impl->takes_there == NULL || impl->takes_there(impl->ctx, step->state, src, dst) == 1;
+}
+
+/* Judges each chunk, and returns the code of the first that failed. What the call did not judge
+ * shares its result. */
+static int route_judge(const brc_step *step, int rc, size_t n, const brc_span *src,
+                       const brc_buf *dst, int *status, brc_error *cause)
+{
+    enum { NOT_JUDGED = 1 };
+    int first = BRC_OK;
+    for (size_t k = 0; k < n; k++) {
+        brc_error own = first < 0 ? (brc_error)BRC_ERROR_INIT : *cause;
+        if (status[k] == NOT_JUDGED)
+            status[k] = rc;
+        status[k] = brc_step_judge(step, BRC_DECODE, 1, status[k], src[k].len, &dst[k], &own);
+        if (status[k] >= 0 || first < 0)
+            continue;
+        first = status[k];
+        *cause = own;
+    }
+    return first;
+}
+
 int brc_route_step(const brc_route *route, const brc_chain *chain, brc_scratch *scratch, size_t i,
-                   const brc_there *there, brc_span *src, void *dst, size_t room, brc_error *err)
+                   const brc_there *there, size_t n, const brc_span *src, brc_buf *dst, int *status,
+                   brc_error *err)
 {
     const brc_step *step = brc_chain_active(chain, BRC_DECODE, i);
     const brc_codec_impl *impl = route->there[i];
-    brc_buf into = BRC_FIXED_BUF(dst, room);
-    into.limit = room;
-    brc_buf *const intos[] = {&into};
+    brc_buf *intos[BRC_ROUTE_MOST];
     brc_error cause = BRC_ERROR_INIT;
-    int status = BRC_OK;
     void *ctx;
+    for (size_t k = 0; k < n; k++) {
+        intos[k] = &dst[k];
+        status[k] = 1;
+    }
     int rc = brc_step_context(step, impl, scratch, &ctx, &cause);
     if (rc == BRC_OK)
-        rc = impl->decode_there(impl->ctx, step->state, ctx, there, 1, src, intos, &status, &cause);
-    if (rc == BRC_OK)
-        rc = status;
-    rc = brc_step_judge(step, BRC_DECODE, 1, rc, src->len, &into, &cause);
-    *src = (brc_span){dst, into.len};
+        rc = impl->decode_there(impl->ctx, step->state, ctx, there, n, src, intos, status, &cause);
+    rc = route_judge(step, rc, n, src, dst, status, &cause);
     return rc < 0 && rc != BRC_EUNSUPPORTED ? brc_step_fail(step, rc, &cause, err) : rc;
 }

@@ -67,7 +67,7 @@ static const char *impl_reason(const brc_codec_entry *entry, const brc_impl_slot
                                const brc_codec_impl *chosen)
 {
     if (!slot->usable)
-        return "cannot run here";
+        return slot->impl.why_not != NULL ? slot->impl.why_not : "cannot run here";
     if (entry->pinned == &slot->impl)
         return "pinned";
     if (chosen == &slot->impl)
@@ -199,6 +199,7 @@ static void impl_slot_free(brc_impl_slot *slot)
         slot->impl.destroy(slot->impl.ctx);
     registry_free_text(slot->impl.spec);
     registry_free_text(slot->impl.name);
+    registry_free_text(slot->impl.why_not);
     brc_origin_dispose(&slot->origin);
     free(slot);
 }
@@ -269,16 +270,19 @@ static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc
                          const brc_codec_impl *impl, brc_error *err)
 {
     brc_impl_slot *slot = NULL;
-    char *spec = NULL, *name = NULL;
+    char *spec = NULL, *name = NULL, *why_not = NULL;
     int rc;
 
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&spec, codec->entry.spec.name, err));
     BRC_GO(brc_dup(&name, impl->name, err));
+    if (impl->why_not != NULL)
+        BRC_GO(brc_dup(&why_not, impl->why_not, err));
     BRC_GO(brc_origin_make(&slot->origin, &reg->by, impl->owner, err));
     slot->impl = *impl;
     slot->impl.spec = spec;
     slot->impl.name = name;
+    slot->impl.why_not = why_not;
     slot->impl.owner = slot->origin.owner;
     if (slot->impl.memory == 1) /* DLPack's number of the host */
         slot->impl.memory = BRC_MEMORY_HOST;
@@ -288,6 +292,7 @@ static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc
 done:
     free(spec);
     free(name);
+    free(why_not);
     free(slot);
     return rc;
 }
@@ -368,8 +373,9 @@ int brc_registry_pin(brc_registry *reg, const char *codec, const char *implement
                         implementation);
     if (found != NULL && !found->usable)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "the implementation \"%s\" of \"%s\" cannot run here", implementation,
-                        codec);
+                        "the implementation \"%s\" of \"%s\" cannot run here%s%s", implementation,
+                        codec, found->impl.why_not != NULL ? ": " : "",
+                        found->impl.why_not != NULL ? found->impl.why_not : "");
     slot->entry.pinned = found != NULL ? &found->impl : NULL;
     registry_choose(reg, &slot->entry);
     return BRC_OK;

@@ -12,7 +12,7 @@
 #define JOB_ITEMS 63
 #define JOB_BYTES ((size_t)256 << 10)
 /* The same where each call of a backend takes a while: one call fetches a job's items, and the
- * backend asks for many of them at once. */
+ * backend asks for many of them at once. Items that are taken together have as many bytes. */
 #define FAR_JOB_ITEMS 511
 #define FAR_JOB_BYTES ((size_t)8 << 20)
 #define MOST_ITEMS (FAR_JOB_ITEMS + 1)
@@ -402,6 +402,31 @@ static int read_decode_batch(read_run *run, unsigned worker, brc_scratch *scratc
     return BRC_OK;
 }
 
+/* Returns whether items are taken together. */
+static int read_takes_many(const read_run *run)
+{
+    return run->ops->take_many != NULL && !run->verifies;
+}
+
+/* Offers an item and those after it that can be taken together. Returns their number. */
+static size_t read_take_many(read_run *run, brc_scratch *scratch, read_job *job, size_t first)
+{
+    brc_span src[BRC_PIPE_BATCH];
+    brc_read_item *items = &job->items[first];
+    size_t n = 0;
+    for (; first + n < job->n && n < run->pipe->batch; n++) {
+        const brc_read_item *item = &items[n];
+        if (item->rc < 0 || item->bases != NULL || item->kept || item->varies ||
+            item->direct != NULL || item->len == 0 || item->chain != items->chain ||
+            item->owner != items->owner || read_check(job, item, NULL) < 0)
+            break;
+        src[n] = read_source(job, item);
+    }
+    if (n > 1)
+        run->ops->take_many(run->ops->ctx, n, items, src, scratch);
+    return n > 0 ? n : 1;
+}
+
 /* Decodes an item and those after it together, if that is worth anything. Where a batch fails, its
  * items are decoded one by one, and each has its own error. Returns the number of items that have
  * been dealt with so. */
@@ -410,8 +435,11 @@ static size_t read_try_batch(read_run *run, unsigned worker, read_job *job, size
     brc_scratch *scratch;
     brc_read_item *items = &job->items[first];
     size_t n = 0;
-    if (items->chain == NULL || brc_pipe_scratch(run->pipe, worker, &scratch, NULL) < 0 ||
-        !brc_chain_has_batches(items->chain, scratch, 0))
+    if (items->chain == NULL || brc_pipe_scratch(run->pipe, worker, &scratch, NULL) < 0)
+        return 1;
+    if (read_takes_many(run))
+        return read_take_many(run, scratch, job, first);
+    if (!brc_chain_has_batches(items->chain, scratch, 0))
         return 1;
     while (first + n < job->n && n < run->pipe->batch && items[n].chain == items->chain &&
            read_has_company(run, &items[n]))
@@ -426,6 +454,8 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
 {
     const brc_object *o = &item->object;
     brc_scratch *scratch;
+    if (item->is_taken)
+        return BRC_OK;
     if (item->bases != NULL)
         return read_delta(run, worker, item, err);
     if (read_in_place(item)) {
@@ -705,9 +735,10 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
 static int read_job_has_room(const read_run *run, const read_job *job, size_t bytes)
 {
     const brc_store_backend *from = job->n > 0 ? job->slots[job->n - 1].from : NULL;
-    return from != NULL && brc_backend_is_far(from)
-               ? job->n < FAR_JOB_ITEMS && bytes < FAR_JOB_BYTES
-               : job->n < run->pipe->batch && job->n < JOB_ITEMS && bytes < JOB_BYTES;
+    if (from != NULL && brc_backend_is_far(from))
+        return job->n < FAR_JOB_ITEMS && bytes < FAR_JOB_BYTES;
+    return job->n < run->pipe->batch && job->n < JOB_ITEMS &&
+           bytes < (read_takes_many(run) ? FAR_JOB_BYTES : JOB_BYTES);
 }
 
 /* Fills a job. Returns 1 if it has items, 0 at the end. */

@@ -47,6 +47,7 @@ typedef struct brc_read_item {
     brc_span decoded;       /* the bytes of an item that was decoded with others, before it is placed; else data
                                NULL                                               */
     int is_verified;        /* its stored bytes were compared with their checksum   */
+    int is_taken;           /* take_many() placed it                                */
     int rc;
     brc_error *why;
 } brc_read_item;
@@ -74,6 +75,9 @@ typedef struct brc_read_ops {
     /* Any thread: decodes the stored bytes of an item and places it, and returns 1; or returns 0, and the flow does
      * both. For memory that the flow cannot decode into. NULL: as 0. */
     int (*take)(void *ctx, brc_read_item *item, brc_span stored, brc_scratch *scratch, brc_error *err);
+    /* Any thread: does the same for items of one chain and one owner together, at most BRC_PIPE_BATCH, and sets `is_taken` of those
+     * that it placed. The others come again, one by one, so it may leave out whatever fails. NULL: they all do. */
+    void (*take_many)(void *ctx, size_t n, brc_read_item *items, const brc_span *stored, brc_scratch *scratch);
     /* Any thread: returns 1 with the box of elements that place() will look at, or 0 if place() may
      * look at all of them. NULL: as 0. */
     int (*box)(void *ctx, const brc_read_item *item, brc_box *out);

@@ -417,6 +417,15 @@ TEST(M4_a_pinned_implementation_runs)
     ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "never", &registry_err),
                      BRC_EUNSUPPORTED);
     registry_says("cannot run here");
+    char why[] = "it has no wings";
+    never.name = "penguin";
+    never.why_not = why;
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &never, &registry_err), BRC_OK);
+    memset(why, 'x', sizeof(why) - 1); /* it was copied */
+    ck_assert_str_eq(registry_info("penguin")->why, "it has no wings");
+    ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "penguin", &registry_err),
+                     BRC_EUNSUPPORTED);
+    registry_says("cannot run here: it has no wings");
     brc_registry_freeze(registry_now);
     ck_assert_int_eq(brc_registry_pin(registry_now, "acme.codec", "slow", &registry_err),
                      BRC_EMISUSE);

@@ -18,16 +18,19 @@
 /* Counters that tests look at, and switches. */
 BRC_API extern unsigned long device_from_host, device_to_host, device_fills, device_live,
     device_opened, device_closed, device_destroyed, device_room, device_fails_after, device_codecs,
-    device_zstd_cost, device_decoded, device_refuses;
+    device_zstd_cost, device_decoded, device_refuses, device_looked;
 unsigned long device_from_host, device_to_host, device_fills, device_live;
 unsigned long device_opened, device_closed, device_destroyed;
 unsigned long device_room; /* bytes that fit; 0: all              */
 unsigned long device_fails_after; /* copies until one fails; 0: none does */
 
-unsigned long device_codecs;      /* registers them: 1 zstd, 2 crc32c; 4: pins zstd */
+/* registers them: 1 zstd, 2 crc32c; 4: pins zstd; 8: zstd looks first */
+unsigned long device_codecs;
 unsigned long device_zstd_cost;   /* of a byte                       */
 unsigned long device_decoded;     /* calls                           */
-unsigned long device_refuses;     /* 1: every chunk, 2: calls it damaged, 3: loses a byte */
+unsigned long device_looked;      /* chunks that were shown to zstd before */
+/* 1: every chunk, 2: calls it damaged, 3: loses a byte, 4: the second of a call is damaged */
+unsigned long device_refuses;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long held; /* bytes */
@@ -217,20 +220,34 @@ static int device_decode(void *ctx, const void *state, void *scratch, const brc_
         return brc_fail(err, BRC_EINTERNAL, "it was given memory of another device");
     pthread_mutex_lock(&lock);
     device_decoded++;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         (void)pages_around(src[i].data, src[i].len, PROT_READ | PROT_WRITE);
         (void)pages_around(dst[i]->data, dst[i]->limit, PROT_READ | PROT_WRITE);
-        rc = device_refuses == 1   ? BRC_EUNSUPPORTED
-             : device_refuses == 2 ? brc_fail(err, BRC_ECORRUPT, "the device says so")
-             : ctx == NULL         ? zstd_there(src[i], dst[i], err)
-                                   : crc32c_there(src[i], dst[i], err);
+        const int is_bad = device_refuses == 2 || (device_refuses == 4 && i == 1);
+        status[i] = device_refuses == 1 ? BRC_EUNSUPPORTED
+                    : is_bad            ? brc_fail(err, BRC_ECORRUPT, "the device says so")
+                    : ctx == NULL       ? zstd_there(src[i], dst[i], err)
+                                        : crc32c_there(src[i], dst[i], err);
+        rc = rc < 0 ? rc : status[i];
         dst[i]->len -= device_refuses == 3;
-        status[i] = rc;
         (void)pages_around(src[i].data, src[i].len, PROT_NONE);
         (void)pages_around(dst[i]->data, dst[i]->limit, PROT_NONE);
     }
     pthread_mutex_unlock(&lock);
     return rc;
+}
+
+/* Takes whatever begins as a frame, in the host's memory; and only that length. */
+static int zstd_looks(void *ctx, const void *state, brc_span *src, brc_buf *dst)
+{
+    const unsigned long long len = ZSTD_getFrameContentSize(src->data, src->len);
+    (void)ctx;
+    (void)state;
+    __atomic_fetch_add(&device_looked, 1, __ATOMIC_RELAXED);
+    if (len > dst->limit)
+        return 0;
+    dst->limit = (size_t)len;
+    return 1;
 }
 
 static int add_device_codecs(brc_registry *reg, brc_error *err)
@@ -241,10 +258,12 @@ static int add_device_codecs(brc_registry *reg, brc_error *err)
                            .name = "org.example.device",
                            .memory = DEVICE,
                            .decode_there = device_decode,
+                           .takes_there = device_codecs & 8 ? zstd_looks : NULL,
                            .cost = (uint32_t)device_zstd_cost};
     int rc = device_codecs & 1 ? brc_registry_add_impl(reg, &impl, err) : BRC_OK;
     impl.spec = "crc32c";
     impl.ctx = &other;
+    impl.takes_there = NULL;
     impl.cost = 1;
     if (rc == BRC_OK && device_codecs & 2)
         rc = brc_registry_add_impl(reg, &impl, err);

@@ -664,6 +664,7 @@ static void stop_there(void *plugin)
     stop();
     *memory_count(plugin, "device_codecs") = 0;
     *memory_count(plugin, "device_decoded") = 0;
+    *memory_count(plugin, "device_looked") = 0;
     *memory_count(plugin, "device_refuses") = 0;
     dlclose(plugin);
 }
@@ -674,14 +675,16 @@ static const struct route {
     const char *list;
     uint64_t there, steps; /* chunks, and calls of the device's codecs */
 } routes[] = {
-    {1, 1, ZSTDS, THERE_CHUNKS, THERE_CHUNKS},
-    {1, 0, ZSTDS, THERE_CHUNKS, THERE_CHUNKS}, /* the copy is shorter              */
-    {1, 5000, ZSTDS, 0, 0},                    /* the host is faster               */
-    {5, 5000, ZSTDS, THERE_CHUNKS, THERE_CHUNKS},
-    {1, 1, SUMMED, THERE_CHUNKS, THERE_CHUNKS}, /* the host begins, the device ends */
-    {3, 1, SUMMED, THERE_CHUNKS, 2 * THERE_CHUNKS},
+    {1, 1, ZSTDS, THERE_CHUNKS, 1},
+    {1, 0, ZSTDS, THERE_CHUNKS, 1}, /* the copy is shorter              */
+    {1, 5000, ZSTDS, 0, 0},         /* the host is faster               */
+    {5, 5000, ZSTDS, THERE_CHUNKS, 1},
+    {1, 1, SUMMED, THERE_CHUNKS, 1}, /* the host begins, the device ends */
+    {3, 1, SUMMED, THERE_CHUNKS, 2},
     {2, 1, SUMMED, 0, 0}, /* the device has the first step alone */
     {3, 1, PLAIN, 0, 0},  /* nothing is to be decoded            */
+    {9, 1, ZSTDS, THERE_CHUNKS, 1},
+    {11, 1, SUMMED, THERE_CHUNKS, 1}, /* zstd looks, so the host has the steps before */
 };
 
 EACH(M4_a_device_decodes_where_that_costs_less, routes)
@@ -692,7 +695,9 @@ EACH(M4_a_device_decodes_where_that_costs_less, routes)
     brc_tensor *t = memory_read(&k, a, NULL, DEVICE, &stats);
     ck_assert_uint_eq(stats.there, r->there);
     ck_assert_uint_eq(*memory_count(plugin, "device_decoded"), r->steps);
-    ck_assert_uint_eq(stats.copies, THERE_CHUNKS);
+    ck_assert_uint_eq(*memory_count(plugin, "device_looked"), r->codecs & 8 ? THERE_CHUNKS : 0);
+    ck_assert_uint_eq(stats.copies, r->there > 0 ? 1 : THERE_CHUNKS);
+    ck_assert_uint_eq(stats.moved, r->there);
     if (r->there > 0)
         ck_assert_uint_lt(stats.copied, THERE_BYTES / 2); /* encoded bytes        */
     else
@@ -726,9 +731,14 @@ TEST(M4_parts_of_chunks_are_decoded_in_the_hosts_memory)
     stop_there(plugin);
 }
 
-TEST(M4_a_chunk_that_the_device_refuses_is_decoded_in_the_hosts_memory)
+/* Together, and one by one. */
+LOOP(M4_a_chunk_that_the_device_refuses_is_decoded_in_the_hosts_memory, 0, 2)
 {
     void *plugin = start_there(3, 1, SUMMED);
+    brc_pipeline_opts alone = BRC_PIPELINE_OPTS_INIT;
+    alone.batch = 1;
+    if (_i == 1)
+        OK(&k.t, brc_pipeline_set(k.t.repo, &alone, &k.t.err));
     *memory_count(plugin, "device_refuses") = 1;
     for (int i = 0; i < 4; i++) {
         brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
@@ -737,7 +747,42 @@ TEST(M4_a_chunk_that_the_device_refuses_is_decoded_in_the_hosts_memory)
         memory_same(&k, a, NULL, t);
         brc_tensor_free(t);
     }
-    ck_assert_uint_eq(*memory_count(plugin, "device_decoded"), 4 * THERE_CHUNKS);
+    ck_assert_uint_eq(*memory_count(plugin, "device_decoded"),
+                      _i == 1 ? 4 * THERE_CHUNKS : 4); /* nothing is asked twice */
+    stop_there(plugin);
+}
+
+/* The second chunk of a call fails; asked for alone it is decoded. */
+TEST(M4_a_chunk_that_fails_among_others_is_decoded_again_alone)
+{
+    void *plugin = start_there(3, 1, SUMMED);
+    brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+    *memory_count(plugin, "device_refuses") = 4;
+    brc_tensor *t = memory_read(&k, a, NULL, DEVICE, &stats);
+    ck_assert_uint_eq(stats.there, THERE_CHUNKS);
+    ck_assert_uint_eq(stats.copies, 3);
+    /* crc32c fails for one of five, zstd for one of the other four, and two come again */
+    ck_assert_uint_eq(*memory_count(plugin, "device_decoded"), 2 + 2 * 2);
+    memory_same(&k, a, NULL, t);
+    brc_tensor_free(t);
+    stop_there(plugin);
+}
+
+/* The elements have their memory already. */
+TEST(M4_a_device_without_room_for_encoded_chunks_decodes_none)
+{
+    void *plugin = start_there(1, 1, ZSTDS);
+    brc_buffer_stats stats = BRC_BUFFER_STATS_INIT;
+    brc_tensor_opts opts = BRC_TENSOR_OPTS_INIT;
+    brc_tensor *t;
+    *memory_count(k.device, "device_room") = (unsigned long)sysconf(_SC_PAGESIZE);
+    opts.prototype = DEVICE;
+    opts.stats = &stats;
+    OK(&k.t, brc_tensor_read(&t, a, &opts, &k.t.err));
+    *memory_count(k.device, "device_room") = 0;
+    ck_assert_uint_eq(stats.there, 0);
+    memory_same(&k, a, NULL, t);
+    brc_tensor_free(t);
     stop_there(plugin);
 }
 

@@ -7,7 +7,7 @@
 #include "../../base/sized.h"
 #include "../../nd/shape.h"
 #include "chunk_cursor.h"
-#include "device.h"
+#include "decode_there.h"
 #include "region.h"
 
 /* ==== array read ================================ */
@@ -302,67 +302,64 @@ static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
     return 1;
 }
 
-/* Runs the last steps of a chain on the device. `stage` has what they begin with, and is given
- * back, as is all memory that is taken here. */
-static int decode_there(const region_read *rd, const brc_read_item *item, const brc_route *route,
-                        brc_scratch *scratch, brc_stage *stage, brc_span src, uint8_t *dst,
-                        brc_error *err)
+enum { REFUSED_THERE = 1 }; /* brc_read_item.how: the device does not decode the chunk */
+
+/* Describes a chunk that the device may decode: it is whole, and lies in one piece there. Returns 0
+ * if it is not. */
+static int chunk_there(brc_there_chunk *out, const region_read *rd, const brc_read_item *item,
+                       brc_span stored)
 {
+    brc_region_part part;
+    if (!goes_by_staging(rd) || rd->there->rooms == NULL || !rd->r.in_one_piece || rd->also > 0)
+        return 0;
     const brc_device *d = &rd->there->device;
-    brc_staging *rooms = rd->there->rooms;
-    const brc_there there = {sizeof(there), d->block.device, d->block.device_id, d->stream};
-    int rc = BRC_OK;
-    for (size_t i = route->host; rc == BRC_OK && i < route->n; i++) {
-        const size_t room = brc_route_len(item->chain, i);
-        brc_stage *next = NULL;
-        uint8_t *into = dst;
-        if (i + 1 < route->n)
-            rc = brc_staging_take(rooms, room, &next, &into, err);
-        if (rc == BRC_OK)
-            rc = brc_route_step(route, item->chain, scratch, i, &there, &src, into, room, err);
-        const int given = brc_staging_give(rooms, stage, rc < 0 ? NULL : err);
-        rc = rc < 0 ? rc : given;
-        stage = next;
-    }
-    if (stage != NULL) /* a step failed */
-        (void)!brc_staging_give(rooms, stage, NULL);
-    if (rc == BRC_OK && src.len != item->len)
-        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", src.len,
-                        item->len);
-    return rc;
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
+    *out = (brc_there_chunk){.stored = stored, .len = item->len};
+    out->dst = (uint8_t *)d->block.data + ((int64_t)d->origin + part.in_memory);
+    return part.full;
 }
 
 /* Decodes a chunk on the device, as far as that costs less. Returns 0 if it has to be decoded in
- * the host's memory: the device's codecs lack a step, or the chunk does not go to one piece of
- * memory. */
+ * the host's memory. */
 static int take_there(const region_read *rd, const brc_read_item *item, brc_span stored,
                       brc_scratch *scratch, brc_error *err)
 {
-    const brc_device *d = &rd->there->device;
-    const brc_buffer_prototype *t = &d->by->table;
-    brc_region_part part;
-    brc_route route;
-    brc_stage *stage;
-    uint8_t *memory;
-    brc_region_part_of(&part, rd->a, &rd->r, item->number);
-    if (rd->there->rooms == NULL || !rd->r.in_one_piece || !part.full || rd->also > 0 ||
-        !brc_route_find(&route, item->chain, scratch, d->block.device, stored.len, t->cost,
-                        t->call_cost))
+    brc_there_chunk one;
+    if (item->how == REFUSED_THERE || !chunk_there(&one, rd, item, stored))
         return 0;
-    BRC_TRY(brc_route_begin(&route, item->chain, scratch, stored, &stored, err));
-    BRC_TRY(brc_staging_take(rd->there->rooms, stored.len, &stage, &memory, err));
-    BRC_TRY(brc_stage_put(rd->there->rooms, stage, stored, err));
-    uint8_t *dst = (uint8_t *)d->block.data + ((int64_t)d->origin + part.in_memory);
-    const brc_span encoded = {memory, stored.len};
-    int rc = decode_there(rd, item, &route, scratch, stage, encoded, dst, err);
-    if (rc < 0) { /* `stored` changes once this returns */
-        brc_error ignored = BRC_ERROR_INIT;
-        (void)!brc_device_wait(d, &ignored);
-        return rc == BRC_EUNSUPPORTED ? 0 : rc;
-    }
+    const brc_there_memory memory = {&rd->there->device, rd->there->staging, rd->there->rooms};
+    brc_there_decode(&memory, item->chain, scratch, 1, &one, err);
+    if (one.rc < 0)
+        return one.rc == BRC_EUNSUPPORTED ? 0 : one.rc;
     if (rd->stats != NULL)
         brc_count(&rd->stats->there, 1);
     return 1;
+}
+
+/* The same for many chunks of a region. */
+static void reader_take_many(void *ctx, size_t n, brc_read_item *items, const brc_span *stored,
+                             brc_scratch *scratch)
+{
+    brc_there_chunk chunks[BRC_ROUTE_MOST];
+    brc_read_item *of[BRC_ROUTE_MOST];
+    const region_read *rd = items->owner;
+    size_t some = 0;
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        of[some] = &items[i];
+        some += (size_t)chunk_there(&chunks[some], rd, &items[i], stored[i]);
+    }
+    if (some < 2)
+        return;
+    const brc_there_memory memory = {&rd->there->device, rd->there->staging, rd->there->rooms};
+    brc_there_decode(&memory, items->chain, scratch, some, chunks, NULL);
+    for (size_t i = 0; i < some; i++) {
+        of[i]->is_taken = chunks[i].rc == BRC_OK;
+        if (chunks[i].rc == BRC_EUNSUPPORTED)
+            of[i]->how = REFUSED_THERE;
+        if (rd->stats != NULL && chunks[i].rc == BRC_OK)
+            brc_count(&rd->stats->there, 1);
+    }
 }
 
 /* Decodes a chunk for a device into staging memory, and copies from there. */
@@ -421,6 +418,8 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
         bytes += brc_region_bytes(reads[i].a, &reads[i].r);
         if (goes_by_staging(&reads[i]))
             ops.take = reader_take;
+        if (goes_by_staging(&reads[i]) && reads[i].there->rooms != NULL)
+            ops.take_many = reader_take_many;
     }
     join_regions(reads, n);
     for (size_t i = 0; i < n; i += reads[i].also + 1)
