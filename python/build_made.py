@@ -535,21 +535,26 @@ from .._native import string
 
 UTC = datetime.timezone.utc
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+NO_ID = bytes(32)
 
 
 def time_of(microseconds: int) -> datetime.datetime:
     """Returns the time, or the nearest one that Python can hold: the file may have any year."""
-    least, most = (t.replace(tzinfo=UTC) for t in (datetime.datetime.min, datetime.datetime.max))
     try:
-        return min(max(EPOCH + datetime.timedelta(microseconds=microseconds), least), most)
+        return EPOCH + datetime.timedelta(microseconds=microseconds)
     except OverflowError:
-        return most if microseconds > 0 else least
+        return (datetime.datetime.max if microseconds > 0 else datetime.datetime.min).replace(tzinfo=UTC)
 
 
 def oid(value: Any) -> str:
     """An id's hex digits; "" for none."""
     at = ffi.addressof(value)
-    return string(lib.brc_oid_format(ffi.new("char[65]"), at)) if any(bytes(ffi.buffer(at))) else ""
+    return string(lib.brc_oid_format(ffi.new("char[65]"), at)) if ffi.buffer(at)[:] != NO_ID else ""
+
+
+def object_of(text: str) -> dict[str, Any]:
+    """Reads JSON; {} for none."""
+    return json.loads(text) if text and text != "{}" else {}
 '''
 
 
@@ -600,7 +605,7 @@ def reading(kind, name, optional):
     if kind == "const char *const*":
         return "tuple[str, ...]", f"tuple(string({at}[i]) for i in range(c.n{name}))"
     if name.endswith("_json"):
-        return "dict[str, Any]", f'json.loads(string({at}) or "{{}}")'
+        return "dict[str, Any]", f"object_of(string({at}))"
     if kind in ("const char*", "char[]"):
         return ("str | None", f"string({at}) or None") if optional else ("str", f"string({at})")
     if name.endswith("_us"):

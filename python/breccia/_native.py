@@ -188,14 +188,18 @@ class Handle:
 
     def items(self, made: Any, kind: str, convert: Callable[[Any], T], limit: int | None = None) -> list[T]:
         """Lists the converted items of an iterator, and frees it. `made` is the memory that its maker wrote to."""
-        out, found = ffi.new(f"const {kind} **"), list[T]()
+        out, found, repo = ffi.new(f"const {kind} **"), list[T](), self.repo
         if limit is not None and limit < 0:
             raise OverflowError
         try:
-            while made[0] and (limit is None or len(found) < limit) and self.call(lib.brc_next, made[0], out):
+            lib.py_enter(repo)  # once, because it asks the system thrice what Ctrl-C does
+            while made[0] and (limit is None or len(found) < limit) and (rc := lib.brc_next(made[0], out, self.err)):
+                if rc < 0:
+                    raise self.failed(rc)
                 found.append(convert(out[0]))
             return found
         finally:
+            lib.py_leave(repo)
             lib.brc_iter_free(made[0])
 
     def array(self, path: str) -> Any:
