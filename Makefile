@@ -410,8 +410,8 @@ interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays
 s3-test: build/breccia build/tests/run ## the backend s3 on servers of others, moto and versitygw, which pip and go fetch; S3_SEED, S3_WRITERS, S3_SUITES
 	@sh tests/s3/run.sh build
 
-serve-test: all ## what the server serves, read by zarr-python, TensorStore, zarrita, neuroglancer, GDAL and rclone, which pip and npm fetch or apt has
-	@sh tests/serve/clients/run.sh build
+serve-test: all ## what the server serves, read by zarr-python, TensorStore, zarrita, neuroglancer, GDAL and rclone, which pip and npm fetch or apt has; VIZARR=FOLDER, as built
+	@VIZARR='$(VIZARR)' sh tests/serve/clients/run.sh build
 
 page-test: all ## the page in Chromium, by pointer and by keys, with axe, which pip and npm fetch; SHOTS=FOLDER for its pictures
 	@SHOTS='$(SHOTS)' sh tests/page/run.sh build

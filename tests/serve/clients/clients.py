@@ -1,8 +1,10 @@
 """clients.py TOOLS: arrays of every kind and their old versions, read over HTTP by zarr-python (fsspec), TensorStore,
-zarrita, GDAL and rclone, and compared with what was written. BRECCIA: the command. In an empty folder."""
+zarrita, GDAL, rclone, neuroglancer and vizarr, and compared with what was written. BRECCIA: the command. In an empty
+folder."""
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -22,6 +25,7 @@ import zarr
 from served import Served, breccia, commits, expect
 from zarr.storage import FsspecStore
 
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 BIG = {"name": "bytes", "configuration": {"endian": "big"}}
 GZIP = {"name": "gzip", "configuration": {"level": 5}}
@@ -281,47 +285,115 @@ VALUE = """([y, x]) => {
 }"""
 
 
-def in_neuroglancer(served: Served, versions: list[Expected], tools: Path) -> int:
-    """A page of another origin shows arrays in Chromium, and knows the values of their elements."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if chromium is None:
-        return -1
+@contextmanager
+def browser_of(folder: str) -> Iterator[tuple[Any, int]]:
+    """Chromium, and the port at which it finds the folder: another origin than that of the data."""
     from playwright.sync_api import sync_playwright
-    subprocess.run(["node", str(Path(__file__).parent / "neuroglancer.mjs"), str(tools / "node_modules"), "viewer"], check=True)
-    web = subprocess.Popen([sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "viewer", "0"],
+    web = subprocess.Popen([sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", folder, "0"],
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert web.stdout is not None
-    port = re.findall(r"port (\d+)", web.stdout.readline())[0]
-    kinds = ("plain", "big", "zstd", "blosc", "checked", "sharded", "sharded_start", "packed", "recoded")
-    shown = [("", "zarr3", "main", 1, kinds), ("", "zarr3", "v0", 0, ("plain", "sharded")), ("v2/", "zarr2", "main~1", 0, ("plain", "blosc"))]
-    n = 0
+    port = int(re.findall(r"port (\d+)", web.stdout.readline())[0])
     try:
         with sync_playwright() as tool:
-            browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--use-angle=swiftshader",
+            browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--use-angle=swiftshader",
                                                                            "--enable-unsafe-swiftshader"])
-            for view, source, rev, version, names in shown:
-                for name in names:
-                    page = browser.new_page()
-                    faults: list[str] = []
-                    page.on("pageerror", lambda error: faults.append(str(error)))
-                    layer = {"type": "image", "name": name, "source": f"{served.url}{view}{rev}/a.zarr/g/{name}/|{source}:"}
-                    state = {"layers": [layer], "layout": "xy", "position": [30.5, 25.5]}
-                    page.goto(f"http://127.0.0.1:{port}/#!{quote(json.dumps(state))}")
-                    for place in ((3, 4), (59, 49), (30, 25)):
-                        value = None
-                        until = time.monotonic() + 20
-                        while value is None and time.monotonic() < until:
-                            value = page.evaluate(VALUE, place)
-                            page.wait_for_timeout(50)
-                        want = versions[version][f"g/{name}"][place]
-                        expect(value is not None and float(value) == float(want), "neuroglancer", rev, name, place, value, want, faults)
-                    expect(not faults, "neuroglancer", name, faults)
-                    page.close()
-                    n += 1
+            yield browser, port
             browser.close()
     finally:
         web.terminate()
         web.wait(20)
+
+
+def in_neuroglancer(served: Served, versions: list[Expected], tools: Path) -> int:
+    """A page of another origin shows arrays in Chromium, and knows the values of their elements."""
+    if CHROMIUM is None:
+        return -1
+    subprocess.run(["node", str(Path(__file__).parent / "neuroglancer.mjs"), str(tools / "node_modules"), "viewer"], check=True)
+    kinds = ("plain", "big", "zstd", "blosc", "checked", "sharded", "sharded_start", "packed", "recoded")
+    shown = [("", "zarr3", "main", 1, kinds), ("", "zarr3", "v0", 0, ("plain", "sharded")), ("v2/", "zarr2", "main~1", 0, ("plain", "blosc"))]
+    n = 0
+    with browser_of("viewer") as (browser, port):
+        for view, source, rev, version, names in shown:
+            for name in names:
+                page = browser.new_page()
+                faults: list[str] = []
+                page.on("pageerror", lambda error: faults.append(str(error)))
+                layer = {"type": "image", "name": name, "source": f"{served.url}{view}{rev}/a.zarr/g/{name}/|{source}:"}
+                state = {"layers": [layer], "layout": "xy", "position": [30.5, 25.5]}
+                page.goto(f"http://127.0.0.1:{port}/#!{quote(json.dumps(state))}")
+                for place in ((3, 4), (59, 49), (30, 25)):
+                    value = None
+                    until = time.monotonic() + 20
+                    while value is None and time.monotonic() < until:
+                        value = page.evaluate(VALUE, place)
+                        page.wait_for_timeout(50)
+                    want = versions[version][f"g/{name}"][place]
+                    expect(value is not None and float(value) == float(want), "neuroglancer", rev, name, place, value, want, faults)
+                expect(not faults, "neuroglancer", name, faults)
+                page.close()
+                n += 1
+    return n
+
+
+def make_images() -> list[np.ndarray[Any, Any]]:
+    """images.brc with an image of red and green, two sizes of it, as OME-Zarr 0.5 and 0.4, in two versions."""
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    sizes = [{"path": str(n), "coordinateTransformations": [{"type": "scale", "scale": [1, 2**n, 2**n]}]} for n in (0, 1)]
+    window = {"start": 0, "end": 65535, "min": 0, "max": 65535}
+    omero = {"channels": [{"label": color, "color": color, "active": True, "window": window} for color in ("FF0000", "00FF00")]}
+    y, x = np.mgrid[:512, :768]
+    both = np.stack([20000 + 58 * x, 20000 + 88 * y]).astype("<u2")
+    versions = [both, both[:, ::-1]]
+    breccia("init", "images.brc", "--quiet")
+    for n, image in enumerate(versions):
+        scales = {"axes": axes, "datasets": sizes, "name": "image"}
+        for name, form, about in (("new", 3, {"ome": {"version": "0.5", "multiscales": [scales], "omero": omero}}),
+                                  ("old", 2, {"multiscales": [{**scales, "version": "0.4"}], "omero": omero})):
+            group = zarr.create_group(f"{name}{n}.zarr", zarr_format=form, attributes=about)  # type: ignore[arg-type]
+            for size in (0, 1):
+                small = np.ascontiguousarray(image[:, ::2**size, ::2**size])
+                group.create_array(str(size), data=small, chunks=(1, 128, 128), fill_value=0)
+            breccia("import", "images.brc", f"{name}{n}.zarr", f"/{name}", "--quiet", *(["--replace"] if n else []))
+        breccia("commit", "images.brc", "-m", str(n), "--quiet")
+    return versions
+
+
+def colors_of(shot: bytes, image: np.ndarray[Any, Any]) -> list[tuple[Any, Any]]:
+    """(seen, wanted) at some places of the image, which the picture shows whole; a corner has the viewer's controls."""
+    from PIL import Image
+    pixels = np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
+    rows, columns = (np.flatnonzero((pixels[220:, 220:].sum(axis=2) > 60).any(axis=axis)) + 220 for axis in (1, 0))
+    bottom, right = int(rows[-1]) + 1, int(columns[-1]) + 1
+    width = 2 * right - pixels.shape[1]  # it is in the middle
+    height = 2 * bottom - pixels.shape[0]
+    out = []
+    for at_y, at_x in ((0.75, 0.25), (0.6, 0.6), (0.9, 0.9), (0.4, 0.8), (0.1, 0.7)):
+        seen = pixels[int(bottom - height + at_y * height), int(right - width + at_x * width)]
+        value = image[:, int(at_y * image.shape[1]), int(at_x * image.shape[2])]
+        out.append((seen, [value[0] // 257, value[1] // 257, 0]))
+    return out
+
+
+def in_vizarr(_served: Served, _versions: list[Expected], _tools: Path) -> int:
+    """The pixels that vizarr shows. VIZARR: the folder that `npm install && npx vite build` makes of its source."""
+    folder = os.environ.get("VIZARR")
+    if not folder or CHROMIUM is None:
+        return -1
+    images, n = make_images(), 0
+    with Served("images.brc") as served, browser_of(folder) as (browser, port):
+        for at, version in (("main/images.zarr/new", 1), ("main~1/images.zarr/new/", 0), ("v2/main/images.zarr/old", 1)):
+            page = browser.new_page(viewport={"width": 900, "height": 700})
+            page.goto(f"http://127.0.0.1:{port}/?source={quote(served.url + at)}")
+            seen: list[tuple[Any, Any]] = [([0], [99])]
+            until = time.monotonic() + 40
+            while time.monotonic() < until and any(np.abs(np.subtract(a, b)).max() > 6 for a, b in seen):
+                page.wait_for_timeout(500)
+                shot = page.screenshot()
+                with suppress(IndexError):  # nothing is shown yet
+                    seen = colors_of(shot, images[version])
+            expect(all(np.abs(np.subtract(a, b)).max() <= 6 for a, b in seen), "vizarr", at, seen)
+            page.close()
+            n += 1
     return n
 
 
@@ -383,7 +455,7 @@ def in_servers_in_front(served: Served, versions: list[Expected], _: Path) -> in
     return n or -1
 
 
-CLIENTS: list[Callable[[Served, list[Expected], Path], int]] = [in_zarr_python, in_tensorstore, in_zarrita, in_gdal, in_rclone, in_s3, in_neuroglancer,
+CLIENTS: list[Callable[[Served, list[Expected], Path], int]] = [in_zarr_python, in_tensorstore, in_zarrita, in_gdal, in_rclone, in_s3, in_neuroglancer, in_vizarr,
                                                                     in_servers_in_front, in_slowhttptest]
 
 
