@@ -761,7 +761,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
         BRC_TRY(read_fill_item(run, job, err));
         const brc_read_item *item = &job->items[job->n - 1];
         size_t decoded = kept + read_decoded_len(item);
-        held += read_bases_len(item);
+        held += read_bases_len(item) + item->makes;
         bytes += item->len > item->object.stored ? item->len : (size_t)item->object.stored;
         most = decoded > most ? decoded : most;
         open = item->kept;

@@ -30,6 +30,7 @@ typedef struct brc_read_item {
     size_t len;             /* of the bytes that place() gets                     */
     size_t skip;            /* stored bytes before the first that is decoded      */
     int varies;             /* len is known only after decoding                   */
+    size_t makes;           /* bytes of memory that place() takes, beside `len`   */
     uint8_t *direct;        /* destination of the whole object; NULL: place()     */
     int kept;               /* 1: the item is not placed; its bytes wait for the next item, which
                                the same job decodes next. Only with `ordered`.    */

@@ -58,10 +58,13 @@ BRC_MUST_USE int brc_array_put_stored(brc_array *a, const brc_chunk_source *sour
  */
 BRC_MUST_USE int brc_array_put_recoded(brc_array *a, const brc_json *doc, const brc_chunk_source *source, brc_error *err);
 
-/* Receives stored chunks one by one, in the grid's order, on the caller's thread; a negative result stops. */
+/* Receives stored chunks; a negative result stops. */
 typedef struct brc_chunk_sink {
     void *ctx;
     int (*put)(void *ctx, const uint64_t *index, brc_span stored, brc_error *err);
+    /* 0: put() gets one chunk after the other, in the grid's order, on the caller's thread. 1: it is called on any thread,
+     * for several chunks at once and in any order. */
+    int any_thread;
 } brc_chunk_sink;
 /* Passes every stored chunk to the sink, encoded with the array's codecs: the stored bytes themselves if they are
  * encoded in that way, otherwise transcoded. */

@@ -2,12 +2,16 @@
 #include "process_kit.h"
 
 #include <check.h>
+#include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,6 +155,65 @@ static int is_last(void *left, pid_t thread, const struct ptrace_syscall_info *i
 int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n)
 {
     return process_traced(work, ctx, is_last, &n);
+}
+
+/* ---- a refused system call -------------------------------- */
+
+/* Sets the number of the call before which a thread has stopped, or, if `result` is not NULL, what
+ * the call that it has made returns. Returns 0 where that is not known for a processor. */
+static int change_call(pid_t thread, long nr, const long *result)
+{
+    struct user_regs_struct regs;
+    struct iovec io = { &regs, sizeof(regs) };
+    if (ptrace(PTRACE_GETREGSET, thread, (void *)NT_PRSTATUS, &io) != 0)
+        return 0;
+#if defined(__x86_64__)
+    regs.orig_rax = (unsigned long long)nr;
+    if (result != NULL)
+        regs.rax = (unsigned long long)*result;
+#elif defined(__aarch64__)
+    int number = (int)nr;
+    struct iovec call = { &number, sizeof(number) };
+    if (result != NULL)
+        regs.regs[0] = (unsigned long long)*result;
+    else if (ptrace(PTRACE_SETREGSET, thread, (void *)NT_ARM_SYSTEM_CALL, &call) != 0)
+        return 0;
+#else
+    (void)nr;
+    (void)result;
+    return 0;
+#endif
+    return ptrace(PTRACE_SETREGSET, thread, (void *)NT_PRSTATUS, &io) == 0;
+}
+
+typedef struct refusal {
+    uint64_t left;
+    long errnum;
+    int done, failed;
+} refusal;
+
+/* Lets the thread make no call, and then gives it the result. */
+static int refuse(void *to, pid_t thread, const struct ptrace_syscall_info *info)
+{
+    refusal *r = to;
+    int status;
+    const long result = -r->errnum;
+    (void)info;
+    if (r->left == 0 || --r->left > 0)
+        return 0;
+    r->done = change_call(thread, -1, NULL);
+    ptrace(PTRACE_SYSCALL, thread, NULL, NULL);
+    ck_assert_int_eq(waitpid(thread, &status, __WALL), thread);
+    ck_assert_int_eq(WSTOPSIG(status), SIGTRAP | 0x80);
+    r->failed = !r->done || !change_call(thread, -1, &result);
+    return 0;
+}
+
+int process_refused_call(int (*work)(void *ctx), void *ctx, uint64_t n, int errnum)
+{
+    refusal r = { n, errnum, 0, 0 };
+    ck_assert_int_eq(process_traced(work, ctx, refuse, &r), 1);
+    return r.failed ? -1 : !r.done;
 }
 
 /* ---- watched -------------------------------- */

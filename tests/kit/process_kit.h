@@ -17,6 +17,10 @@ int process_survives(int (*work)(void *ctx), void *ctx);
  * or sends something, on whichever thread. Unlike a VFS of SQLite, this meets what backends do too. */
 int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n);
 
+/* A process of its own works, and the n-th of these calls fails with this error. 0: it did, and the work gave BRC_OK all the
+ * same, as it must; 1: there were fewer calls. -1: this machine's processes cannot be changed so. */
+int process_refused_call(int (*work)(void *ctx), void *ctx, uint64_t n, int errnum);
+
 /* A process of its own works, and seen() is told in this process of each of these calls before it is done: its number
  * (SYS_write), and the path of the file that is its first argument, "" where that is none. */
 void process_watch(int (*work)(void *ctx), void *ctx, void (*seen)(void *to, long call, const char *path), void *to);

@@ -147,7 +147,7 @@ static void make_elements(trial *t)
 
 static void trial_start(trial *t, const char *from, const char *to)
 {
-    brc_chunk_sink sink = { &t->kept, keep_stored };
+    brc_chunk_sink sink = { &t->kept, keep_stored, 0 };
     brc_error *err = &t->kit.err;
     memset(t, 0, sizeof(*t));
     exchange_start(&t->kit);
@@ -437,7 +437,7 @@ LOOP(P_any_grid_order_memory_and_threads_give_what_writing_gives, 0, RANDOM_TRIA
     trial *t = &r.t;
     char from[4096], to[4096];
     int alike, any;
-    brc_chunk_sink sink = { &t->kept, keep_stored };
+    brc_chunk_sink sink = { &t->kept, keep_stored, 0 };
     random_start(&r, (uint64_t)_i + 1);
     random_document(&r, from, sizeof(from), &alike);
     random_document(&r, to, sizeof(to), &any);

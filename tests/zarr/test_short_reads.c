@@ -381,7 +381,7 @@ LOOP(a_stream_and_an_export_see_one_state, 0, 2)
     ck_assert_uint_eq(all.len, sizeof(taken));
     for (int i = 0; i < ELEMENTS; i++)
         ck_assert_int_eq(((int32_t *)(void *)all.data)[i], 5);
-    brc_chunk_sink sink = {&chunks, write_chunk};
+    brc_chunk_sink sink = {&chunks, write_chunk, 0};
     OK(t, brc_array_get_stored(a, &sink, &t->err));
     ck_assert_int_eq(chunks, _i ? 1 : CHUNKS);
     brc_buf_dispose(&all);
@@ -399,7 +399,7 @@ TEST(too_many_chunks_to_remember)
     new_chunk_numbers("/a", CODECS);
     new_chunk_numbers("/b", CODECS);
     OK(t, brc_array_open(&a, t->session, "/a", &t->err));
-    brc_chunk_sink sink = {&chunks, write_chunk};
+    brc_chunk_sink sink = {&chunks, write_chunk, 0};
     FAILS(t, BRC_ESTALE, brc_array_get_stored(a, &sink, &t->err));
     ck_assert_ptr_nonnull(strstr(t->err.message, "commit first"));
     ck_assert_int_lt(chunks, CHUNKS);

@@ -260,7 +260,7 @@ static int write_stored(void *ctx, const uint64_t *index, brc_span stored, brc_e
 static int write_chunks(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
     stream_writer *w = ctx;
-    brc_chunk_sink sink = { w, write_stored };
+    brc_chunk_sink sink = { w, write_stored, 0 };
     if (kind != BRC_ARRAY)
         return BRC_OK;
     BRC_TRY(begin_key(w, inner, err));

@@ -28,7 +28,6 @@ typedef struct zarr_out {
     brc_array *array;  /* the array whose chunks are being written ...   */
     const char *inner; /* ... its path below the exported node, "a/b"    */
     char separator;    /* ... and the separator of its keys, in version 2 */
-    brc_buf key;
     brc_buf all; /* consolidated: the text between the braces       */
     brc_nan_out nan;
     brc_first_names structs; /* arrays of a type that not all readers of consolidated metadata
@@ -151,38 +150,41 @@ done:
 /* ---- chunks -------------------------------- */
 
 /* Makes a key such as "0.1" or "0/1", and "0" if there are no axes. */
-static int key_of_version2(zarr_out *out, const uint64_t *index, brc_error *err)
+static int key_of_version2(brc_buf *key, const zarr_out *out, const uint64_t *index, brc_error *err)
 {
     int ndim = brc_array_describe(out->array)->ndim;
     for (int i = 0; i < ndim; i++) {
         if (i > 0)
-            BRC_TRY(brc_buf_byte(&out->key, (uint8_t)out->separator, err));
-        BRC_TRY(brc_buf_printf(&out->key, err, "%" PRIu64, index[i]));
+            BRC_TRY(brc_buf_byte(key, (uint8_t)out->separator, err));
+        BRC_TRY(brc_buf_printf(key, err, "%" PRIu64, index[i]));
     }
-    return ndim > 0 ? BRC_OK : brc_buf_byte(&out->key, '0', err);
+    return ndim > 0 ? BRC_OK : brc_buf_byte(key, '0', err);
 }
 
 /* The put function of brc_chunk_sink. */
 static int write_chunk(void *ctx, const uint64_t *index, brc_span stored, brc_error *err)
 {
-    zarr_out *out = ctx;
-
-    out->key.len = 0;
+    const zarr_out *out = ctx;
+    brc_buf key = BRC_BUF_INIT;
+    int rc = BRC_OK;
     if (*out->inner)
-        BRC_TRY(brc_buf_printf(&out->key, err, "%s/", out->inner));
-    size_t base = out->key.len;
-    BRC_TRY(out->opts->version == 2 ? key_of_version2(out, index, err)
-                                    : brc_chunk_key_format(out->array, index, &out->key, err));
-    BRC_TRY(brc_buf_terminate(&out->key, err));
-    const char *path = (const char *)out->key.data;
-    if (!brc_path_is_safe(path + base))
-        return brc_fail(err, BRC_EINVAL, "the chunk key %s cannot be a file's name", path + base);
-    return out->tree->put(out->tree, path, stored, err);
+        BRC_GO(brc_buf_printf(&key, err, "%s/", out->inner));
+    const size_t base = key.len;
+    BRC_GO(out->opts->version == 2 ? key_of_version2(&key, out, index, err)
+                                   : brc_chunk_key_format(out->array, index, &key, err));
+    BRC_GO(brc_buf_terminate(&key, err));
+    const char *path = (const char *)key.data;
+    rc = brc_path_is_safe(path + base)
+             ? out->tree->put(out->tree, path, stored, err)
+             : brc_fail(err, BRC_EINVAL, "the chunk key %s cannot be a file's name", path + base);
+done:
+    brc_buf_dispose(&key);
+    return rc;
 }
 
 static int write_array_chunks(zarr_out *out, const char *path, const char *inner, brc_error *err)
 {
-    brc_chunk_sink sink = { out, write_chunk };
+    brc_chunk_sink sink = { out, write_chunk, out->tree->any_thread };
     BRC_TRY(brc_array_open(&out->array, out->session, path, err));
     out->inner = inner;
     int rc = brc_array_get_stored(out->array, &sink, err);
@@ -264,7 +266,6 @@ int brc_zarr_export(brc_session *s, const char *path, const char *dest,
 done:
     brc_nan_out_dispose(&out.nan);
     brc_first_names_dispose(&out.structs);
-    brc_buf_dispose(&out.key);
     brc_buf_dispose(&out.all);
     brc_tree_out_free(out.tree);
     return rc;

@@ -29,6 +29,7 @@ BRC_MUST_USE int brc_zarr_export(brc_session *s, const char *path, const char *d
 
 typedef struct brc_tree_out brc_tree_out;
 struct brc_tree_out {
+    int any_thread; /* 1: several threads may call put() at once; what it writes depends on their order in nothing */
     /* Makes a folder, with those above it; paths are "a/b", "" is the tree itself. */
     int (*folder)(brc_tree_out *tree, const char *path, brc_error *err);
     /* Writes a new file, with the folders above it. */

@@ -727,8 +727,27 @@ int brc_shard_plan_pieces(brc_shard_plan *shard, brc_array *a, uint64_t start, u
 }
 /* ==== stored out ================================ */
 
-/* Hands out whole values in the grid's order: all of an array, or one. A shard is put together when
- * its last inner chunk has been read. */
+/*
+ * Hands out whole values: all of an array, or one. A shard is put together when its last inner
+ * chunk has been read.
+ *
+ * A sink that takes values on any thread gets a chunk from the worker that has checked it or made
+ * its bytes, which are in the processor's cache then. A shard is put together and handed over by a
+ * job of its own, while the chunks of the next one are read.
+ */
+
+/* A shard that is put together. */
+typedef struct shard_out {
+    brc_job job; /* must be first */
+    struct stored_reader *r;
+    uint64_t number; /* of the shard                                                  */
+    void *inner;     /* brc_shard_inner[]: its chunks; their bytes are in `bytes`     */
+    size_t ninner, inner_cap;
+    brc_buf bytes, whole;
+    brc_shard_layout layout;
+    int submitted, rc;
+    brc_error err;
+} shard_out;
 
 typedef struct stored_reader {
     brc_array *a;
@@ -741,11 +760,10 @@ typedef struct stored_reader {
     uint64_t *outers;        /* ndim numbers each, by number % window               */
     brc_shard_chunks chunks; /* of the shard that is being listed                   */
     size_t part;             /* the next of these chunks                            */
-    uint64_t shard;          /* the number of the shard that is being put together  */
-    void *inner;             /* brc_shard_inner[]: its chunks; their bytes are in `bytes` */
-    size_t ninner, inner_cap;
-    brc_buf bytes, whole;
-    brc_shard_layout layout;
+    shard_out shards[2];     /* the one that gets chunks, and the one before it     */
+    int turn;                /* which of them gets chunks                           */
+    brc_group *group;        /* of jobs that put shards together; NULL: the caller does it */
+    int at_once;             /* the sink gets a chunk from the worker that read it  */
 } stored_reader;
 
 /* More than the number of items that were looked up and are unfinished. */
@@ -763,20 +781,36 @@ static int stored_open(void *ctx, brc_read_item *item, brc_error *err)
     uint64_t index[BRC_MAX_NDIM] = {0}, first[BRC_MAX_NDIM], count[BRC_MAX_NDIM], places;
     BRC_TRY(brc_outer_box(m, outer_of(r, item->number), first, count, &places, err));
     brc_part_index(m->ndim, first, count, item->part, index);
-    return part_item(item, r->a, index, err);
+    BRC_TRY(part_item(item, r->a, index, err));
+    if (r->at_once && item->how == BRC_STORED_ENCODED)
+        item->makes = item->len;
+    return BRC_OK;
+}
+
+/* Hands a chunk over. A message of the sink names what it could not write. */
+static int stored_give(const stored_reader *r, brc_read_item *item, brc_error *err)
+{
+    const int rc = r->sink->put(r->sink->ctx, outer_of(r, item->number), item->out, err);
+    item->part = rc < 0;
+    return rc;
 }
 
 static int stored_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                         brc_error *err)
 {
-    (void)ctx;
-    return part_place(item, data, scratch, item->result, err);
+    const stored_reader *r = ctx;
+    if (r->at_once && item->how == BRC_STORED_DECODED)
+        item->out = (brc_span){data, item->len};
+    else
+        BRC_TRY(part_place(item, data, scratch, item->result, err));
+    return r->at_once ? stored_give(r, item, err) : BRC_OK;
 }
 
 static void stored_out_name(void *ctx, const brc_read_item *item, brc_error *err)
 {
     const stored_reader *r = ctx;
-    brc_array_name_chunk(r->a, outer_of(r, item->number), err);
+    if (!r->at_once || !item->part)
+        brc_array_name_chunk(r->a, outer_of(r, item->number), err);
 }
 
 /* ---- listing chunks to read -------------------------------- */
@@ -866,49 +900,96 @@ static int stored_out_passed(void *ctx, const brc_read_item *item, brc_error *er
 
 /* ---- handing over, and shards -------------------------------- */
 
-static int fill_layout(stored_reader *r, brc_error *err)
+static int fill_layout(shard_out *shard, brc_error *err)
 {
-    const brc_shard_slot *slots = r->layout.slots;
-    r->whole.len = 0;
-    for (size_t i = 0; i < r->layout.n; i++) {
-        const brc_buf *from = slots[i].is_index ? &r->layout.indexes : &r->bytes;
+    const brc_shard_slot *slots = shard->layout.slots;
+    shard->whole.len = 0;
+    for (size_t i = 0; i < shard->layout.n; i++) {
+        const brc_buf *from = slots[i].is_index ? &shard->layout.indexes : &shard->bytes;
         if (slots[i].len > 0) /* the pieces of a damaged shard may all be empty */
-            BRC_TRY(brc_buf_append(&r->whole, from->data + slots[i].part, (size_t)slots[i].len,
+            BRC_TRY(brc_buf_append(&shard->whole, from->data + slots[i].part, (size_t)slots[i].len,
                                    err));
     }
     return BRC_OK;
 }
 
-/* Puts together the pieces of a shard, and hands the shard over. */
-static int give_shard(stored_reader *r, brc_error *err)
+/* Puts together the pieces of a shard, and hands the shard over, on any thread. */
+static int shard_put(shard_out *shard, unsigned worker, brc_error *err)
 {
     brc_scratch *scratch;
-    const uint64_t *outer = outer_of(r, r->shard);
-    if (r->ninner == 0)
-        return BRC_OK;
-    brc_pipe *pipe = &r->a->session->repo->pipe;
-    BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
-    int rc = brc_shard_lay_out(&r->layout, &r->a->meta, scratch, outer, r->inner, r->ninner, err);
+    const stored_reader *r = shard->r;
+    const uint64_t *outer = outer_of(r, shard->number);
+    BRC_TRY(brc_pipe_scratch(&r->a->session->repo->pipe, worker, &scratch, err));
+    int rc = brc_shard_lay_out(&shard->layout, &r->a->meta, scratch, outer, shard->inner,
+                               shard->ninner, err);
     if (rc == BRC_OK)
-        rc = fill_layout(r, err);
+        rc = fill_layout(shard, err);
     if (rc < 0) {
         brc_array_name_chunk(r->a, outer, err);
         return rc;
     }
-    r->ninner = 0;
-    r->bytes.len = 0;
-    return r->sink->put(r->sink->ctx, outer, (brc_span){r->whole.data, r->whole.len}, err);
+    return r->sink->put(r->sink->ctx, outer, (brc_span){shard->whole.data, shard->whole.len}, err);
+}
+
+static void shard_run(brc_job *job, unsigned worker)
+{
+    shard_out *shard = (shard_out *)job;
+    shard->rc = shard_put(shard, worker, &shard->err);
+}
+
+/* Waits for a shard that was submitted, and empties it. */
+static int shard_settle(stored_reader *r, shard_out *shard, brc_error *err)
+{
+    int rc = BRC_OK;
+    if (shard->submitted) {
+        brc_group_wait(r->group, &shard->job);
+        rc = shard->rc;
+        if (rc < 0 && err != NULL)
+            brc_error_copy(err, &shard->err);
+    }
+    shard->submitted = 0;
+    shard->ninner = 0;
+    shard->bytes.len = 0;
+    return rc;
+}
+
+/* Returns whether the next shard may be read while this one is put together: both must fit. */
+static int shard_may_wait(const stored_reader *r, const shard_out *shard)
+{
+    return r->group != NULL && shard->bytes.len <= r->a->session->repo->pipe.memory / 8;
+}
+
+/* Has the shard whose chunks are all there put together. */
+static int give_shard(stored_reader *r, brc_error *err)
+{
+    shard_out *shard = &r->shards[r->turn];
+    if (shard->ninner == 0)
+        return BRC_OK;
+    shard->r = r;
+    if (!shard_may_wait(r, shard)) {
+        BRC_TRY(shard_settle(r, &r->shards[!r->turn], err));
+        BRC_TRY(shard_put(shard, brc_pipe_caller(&r->a->session->repo->pipe), err));
+        return shard_settle(r, shard, err);
+    }
+    shard->err = (brc_error)BRC_ERROR_INIT;
+    shard->job.run = shard_run;
+    shard->submitted = 1;
+    brc_group_submit(r->group, &shard->job);
+    r->turn = !r->turn;
+    return shard_settle(r, &r->shards[r->turn], err);
 }
 
 static int take_inner(stored_reader *r, const brc_read_item *item, brc_error *err)
 {
-    if (item->number != r->shard)
+    if (item->number != r->shards[r->turn].number)
         BRC_TRY(give_shard(r, err));
-    r->shard = item->number;
-    BRC_TRY(brc_grow_array(&r->inner, &r->inner_cap, r->ninner + 1, sizeof(brc_shard_inner), err));
-    ((brc_shard_inner *)r->inner)[r->ninner++] =
-        (brc_shard_inner){item->part, item->out.len, r->bytes.len};
-    return brc_buf_append(&r->bytes, item->out.data, item->out.len, err);
+    shard_out *shard = &r->shards[r->turn];
+    shard->number = item->number;
+    BRC_TRY(brc_grow_array(&shard->inner, &shard->inner_cap, shard->ninner + 1,
+                           sizeof(brc_shard_inner), err));
+    ((brc_shard_inner *)shard->inner)[shard->ninner++] =
+        (brc_shard_inner){item->part, item->out.len, shard->bytes.len};
+    return brc_buf_append(&shard->bytes, item->out.data, item->out.len, err);
 }
 
 static int stored_out_done(void *ctx, brc_read_item *item, brc_error *err)
@@ -939,7 +1020,7 @@ static int read_stored(stored_reader *r, brc_error *err)
                         .list = stored_out_list,
                         .open = stored_open,
                         .place = stored_place,
-                        .done = stored_out_done,
+                        .done = r->at_once ? NULL : stored_out_done,
                         .passed = stored_out_passed,
                         .name = stored_out_name};
     uint64_t all;
@@ -948,6 +1029,8 @@ static int read_stored(stored_reader *r, brc_error *err)
     int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
     if (rc == BRC_OK)
         rc = give_shard(r, err);
+    for (int i = 0; i < 2 && rc == BRC_OK; i++)
+        rc = shard_settle(r, &r->shards[(r->turn + i) % 2], err);
     brc_task_end(repo, &task, rc);
     return rc;
 }
@@ -967,17 +1050,23 @@ static int give_outers(brc_array *a, const uint64_t *only, const brc_chunk_sink 
     BRC_GO(brc_new_array(&outers, only != NULL ? width : OUTER_WINDOW * width, sizeof(uint64_t),
                          err));
     r->outers = outers;
+    r->at_once = sink->any_thread && a->meta.nlevels == 0;
+    if (sink->any_thread && a->meta.nlevels > 0)
+        BRC_GO(brc_group_new(&r->group, a->session->repo->pipe.pool, err));
     if (only == NULL)
         BRC_GO(brc_outer_cursor_start(&r->cursor, a, NULL, err));
     rc = read_stored(r, err);
 done:
+    brc_group_free(r->group); /* waits for what is under way */
     brc_outer_cursor_end(&r->cursor);
-    brc_buf_dispose(&r->bytes);
-    brc_buf_dispose(&r->whole);
-    brc_shard_layout_dispose(&r->layout);
+    for (int i = 0; i < 2; i++) {
+        brc_buf_dispose(&r->shards[i].bytes);
+        brc_buf_dispose(&r->shards[i].whole);
+        brc_shard_layout_dispose(&r->shards[i].layout);
+        free(r->shards[i].inner);
+    }
     free(r->outers);
     brc_shard_chunks_dispose(&r->chunks);
-    free(r->inner);
     free(r);
     return rc;
 }
@@ -998,7 +1087,7 @@ static int keep_chunk(void *ctx, const uint64_t *index, brc_span stored, brc_err
 int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *there, brc_error *err)
 {
     one_chunk one = {.out = out};
-    brc_chunk_sink sink = {&one, keep_chunk};
+    const brc_chunk_sink sink = {&one, keep_chunk, 0};
     out->len = 0;
     BRC_TRY(give_outers(a, outer, &sink, err));
     *there = one.there;
