@@ -113,4 +113,14 @@ BRC_MUST_USE int brc_element_runs_start(brc_element_runs *runs, brc_array *a, co
 BRC_MUST_USE int brc_element_runs_next(brc_element_runs *runs, brc_span *out, brc_error *err);
 void brc_element_runs_end(brc_element_runs *runs);
 
+/* Receives elements of a selection, packed and little-endian: a box that begins at `at` in the selection. Called on any
+ * thread, for several boxes at once and in any order. */
+typedef struct brc_box_sink {
+    void *ctx;
+    int (*put)(void *ctx, const uint64_t *at, const uint64_t *count, const uint8_t *data, brc_error *err);
+} brc_box_sink;
+/* Passes all elements to the sink, in boxes of whole chunks. Returns 1; or 0, and nothing was passed: there are no boxes
+ * whose rows are long enough to be written one by one. Before brc_element_runs_next(). */
+BRC_MUST_USE int brc_element_runs_boxes(brc_element_runs *runs, const brc_box_sink *sink, brc_error *err);
+
 #endif

@@ -120,7 +120,8 @@ TEST(a_long_row_of_chunks_is_one_run)
 
 /* ---- into a file -------------------------------- */
 
-enum { SAVED_ROWS = 40 }; /* of 1 MiB: several runs, and parts of runs */
+/* Two runs, and parts of runs. Boxes (the suite array_boxes) would have rows that are too short. */
+enum { SAVED_ROWS = 1280, SAVED_LINE = 8192 };
 
 typedef struct saved {
     scenario t;
@@ -137,12 +138,15 @@ static int keep_run(void *ctx, const void *data, size_t len)
 
 static void saved_start(saved *s, uint32_t flags)
 {
-    const uint64_t shape[2] = { SAVED_ROWS, MIB / 4 }, chunk[2] = { 3, 1000 };
-    const size_t n = SAVED_ROWS * (size_t)MIB / 4;
+    const uint64_t shape[2] = { SAVED_ROWS, SAVED_LINE }, chunk[2] = { SAVED_ROWS / 2, 16 };
+    const size_t n = SAVED_ROWS * (size_t)SAVED_LINE;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     int32_t *data = malloc(n * sizeof(*data));
     ck_assert_ptr_nonnull(data);
     memset(s, 0, sizeof(*s));
-    scenario_start(&s->t);
+    scenario_folder(&s->t);
+    opts.memory = 8 * MIB;
+    scenario_open(&s->t, &opts, BRC_OPEN_CREATE);
     s->a = scenario_array(&s->t, "/a", "int32", 2, shape, chunk, NULL, NULL);
     for (size_t i = 0; i < n; i++)
         data[i] = (int32_t)(i * 7919);

@@ -93,6 +93,7 @@ typedef struct file_out {
     int fd, in_parts; /* in_parts: the file is a regular one */
     const char *name;
     uint64_t at;
+    brc_element_runs *all; /* what is written box by box */
     brc_group *group;
     uint8_t *data; /* the buffer of the run that is being written */
     size_t n;
@@ -170,17 +171,69 @@ static int file_start(file_out *f, brc_array *a, brc_error *err)
                        : BRC_OK;
 }
 
+/* ---- boxes -------------------------------- */
+
+/* Writes the rows of a box, each where it belongs in the file. */
+static int save_box(void *ctx, const uint64_t *at, const uint64_t *count, const uint8_t *data,
+                    brc_error *err)
+{
+    const file_out *f = ctx;
+    const brc_sel *all = &f->all->cut.within;
+    uint64_t index[BRC_MAX_NDIM] = {0}, row = f->all->item;
+    int axis = all->ndim;
+    while (axis > 0 && (axis == all->ndim || count[axis] == all->count[axis]))
+        row *= count[--axis];
+    do {
+        uint64_t place = 0;
+        for (int i = 0; i < all->ndim; i++)
+            place = place * all->count[i] + at[i] + index[i];
+        BRC_TRY(brc_fd_write_at(f->fd, data, (size_t)row, f->at + place * f->all->item, f->name,
+                                err));
+        data += row;
+    } while (brc_index_next(axis, index, count));
+    return BRC_OK;
+}
+
+static int save_end(const file_out *f, brc_error *err)
+{
+    return lseek(f->fd, (off_t)f->at, SEEK_SET) < 0
+               ? brc_fail_os(err, errno, "cannot write", f->name)
+               : BRC_OK;
+}
+
+/* Lets the workers write what they have decoded. Returns 0 if elements must be read run by run. */
+static int save_boxes(file_out *f, out_runs *r, brc_error *err)
+{
+    brc_span header;
+    const brc_box_sink sink = {f, save_box};
+    f->all = r->is_npy ? &r->npy.runs : &r->elements;
+    if (!r->is_npy && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        return 0;
+    if (r->is_npy) {
+        BRC_TRY(runs_next(r, &header, err));
+        BRC_TRY(brc_fd_write_at(f->fd, header.data, header.len, f->at, f->name, err));
+        f->at += header.len;
+    }
+    const int done = brc_element_runs_boxes(f->all, &sink, err);
+    if (done > 0)
+        f->at += brc_shape_count(f->all->cut.within.ndim, f->all->cut.within.count) * f->all->item;
+    return done;
+}
+
 static int save_runs(file_out *f, out_runs *r, brc_error *err)
 {
     brc_span run;
     int more;
+    if (f->in_parts) {
+        const int done = save_boxes(f, r, err);
+        if (done != 0)
+            return done < 0 ? done : save_end(f, err);
+    }
     while ((more = runs_next(r, &run, err)) > 0)
         BRC_TRY(save_run(f, r, run, err));
     BRC_TRY(more);
     BRC_TRY(save_wait(f, err));
-    if (f->in_parts && lseek(f->fd, (off_t)f->at, SEEK_SET) < 0)
-        return brc_fail_os(err, errno, "cannot write", f->name);
-    return BRC_OK;
+    return f->in_parts ? save_end(f, err) : BRC_OK;
 }
 
 int brc_array_save(brc_array *a, const brc_sel *sel, uint32_t flags, int fd, const char *name,
