@@ -97,6 +97,13 @@ BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, 
  * name, with BRC_EUNSUPPORTED if the implementation cannot run here, and with BRC_EMISUSE if the registry is in use. */
 BRC_API BRC_MUST_USE int brc_registry_pin(brc_registry *reg, const char *codec, const char *implementation, brc_error *err);
 
+/* Lets nvCOMP decode chunks of zstd, lz4, gzip and zlib for CUDA devices, where that costs less than the host
+ * (docs/BUFFERS.md). `library` is a path or a name of its shared object; NULL: libnvcomp.so.6, .5 or .4. nvCOMP does not
+ * promise to withstand damaged chunks: use it for files that you trust. If it is not there, or another version, the call
+ * fails with BRC_EUNSUPPORTED, lists say why, and the host decodes. Fails with BRC_EEXISTS if it was called before, and with
+ * BRC_EMISUSE if the registry is in use. */
+BRC_API BRC_MUST_USE int brc_registry_use_nvcomp(brc_registry *reg, const char *library, brc_error *err);
+
 /* ---- repository ---------------------------------------------------------- */
 
 /* Opens the repository in the file `path`, or creates it with BRC_OPEN_CREATE. `opts` may be

@@ -157,3 +157,43 @@ int brc_registry_new(brc_registry **out, brc_error *err)
         *out = reg;
     return rc;
 }
+
+/* ==== nvCOMP ================================ */
+
+/* Adds implementations to the registry, which owns those that it takes. */
+static int add_impls(brc_registry *reg, brc_codec_impl *impls, size_t n, const char *why_not,
+                     brc_error *err)
+{
+    int rc = BRC_OK;
+
+    for (size_t i = 0; i < n; i++) {
+        impls[i].why_not = why_not;
+        if (rc == BRC_OK)
+            rc = brc_registry_add_impl(reg, &impls[i], err);
+        else
+            impls[i].destroy(impls[i].ctx);
+    }
+    return rc;
+}
+
+int brc_registry_use_nvcomp(brc_registry *reg, const char *library, brc_error *err)
+{
+    brc_codec_impl impls[BRC_NVCOMP_IMPLS];
+    brc_error why = BRC_ERROR_INIT;
+
+    if (reg == NULL)
+        return brc_fail(err, BRC_EINVAL, "a registry is needed");
+    if (atomic_load(&reg->by.frozen))
+        return brc_fail(err, BRC_EMISUSE,
+                        "nvCOMP comes too late: the registry is in use; name it before the first "
+                        "brc_open()");
+    const int found = brc_memory_nvcomp(impls, library, &why);
+    if (found < 0 && err != NULL)
+        brc_error_copy(err, &why);
+    if (found == BRC_ENOMEM)
+        return found;
+    reg->by.core = 1;
+    const int rc = add_impls(reg, impls, BRC_NVCOMP_IMPLS, found < 0 ? why.message : NULL, err);
+    reg->by.core = 0;
+    return rc < 0 ? rc : found;
+}

@@ -184,9 +184,9 @@ static int cuda_retain(cuda_state *s, uint32_t id, brc_error *err)
     return rc;
 }
 
-/* Makes the device's context current; cuda_leave() ends that. */
-static int cuda_enter(cuda_state *s, uint32_t id, brc_error *err)
+int brc_cuda_enter(void *state, uint32_t id, brc_error *err)
 {
+    cuda_state *s = state;
     if (id >= MOST_DEVICES)
         return brc_fail(err, BRC_EINVAL, "CUDA has no device %u", (unsigned)id);
     BRC_TRY(cuda_retain(s, id, err));
@@ -194,8 +194,9 @@ static int cuda_enter(cuda_state *s, uint32_t id, brc_error *err)
     return result == 0 ? BRC_OK : cuda_fail(s, result, "does not let the device be used", err);
 }
 
-static void cuda_leave(const cuda_state *s)
+void brc_cuda_leave(const void *state)
 {
+    const cuda_state *s = state;
     void *was;
     s->driver.pop(&was);
 }
@@ -219,7 +220,7 @@ static int cuda_alloc(void *ctx, void *state, size_t len, uint32_t flags, void *
     cuda_address memory = 0;
     int rc = BRC_OK;
     (void)ctx;
-    BRC_TRY(cuda_enter(s, out->device_id, err));
+    BRC_TRY(brc_cuda_enter(s, out->device_id, err));
     const size_t some = len > 0 ? len : 1;
     const int result = stream != NULL ? s->driver.alloc_in(&memory, some, stream)
                                       : s->driver.alloc(&memory, some);
@@ -231,7 +232,7 @@ static int cuda_alloc(void *ctx, void *state, size_t len, uint32_t flags, void *
         rc = cuda_spill(s, len, out, err);
     else if (result != 0)
         rc = cuda_fail(s, result, "has no room for the elements", err);
-    cuda_leave(s);
+    brc_cuda_leave(s);
     return rc;
 }
 
@@ -241,13 +242,13 @@ static void cuda_free(void *ctx, void *state, const brc_block *block)
     cuda_state *s = state;
     const cuda_address memory = (cuda_address)(uintptr_t)block->data;
     (void)ctx;
-    if (cuda_enter(s, block->device_id, NULL) < 0)
+    if (brc_cuda_enter(s, block->device_id, NULL) < 0)
         return;
     if (block->flags & BRC_BLOCK_SPILLED)
         s->driver.free_host(block->data);
     else if (block->own == NULL || s->driver.free_in(memory, block->own) != 0)
         s->driver.free(memory);
-    cuda_leave(s);
+    brc_cuda_leave(s);
 }
 
 /* ---- copies -------------------------------- */
@@ -289,9 +290,9 @@ static int cuda_copy_rows(const cuda_state *s, const brc_block *block, const brc
 static int cuda_copy(cuda_state *s, const brc_block *block, const brc_rows *rows, int to_device,
                      brc_error *err)
 {
-    BRC_TRY(cuda_enter(s, block->device_id, err));
+    BRC_TRY(brc_cuda_enter(s, block->device_id, err));
     const int result = cuda_copy_rows(s, block, rows, to_device);
-    cuda_leave(s);
+    brc_cuda_leave(s);
     return result == 0 ? BRC_OK : cuda_fail(s, result, "cannot copy elements", err);
 }
 
@@ -327,7 +328,7 @@ static int cuda_fill(void *ctx, void *state, const brc_block *to, size_t at, siz
     /* the driver wants units of several bytes aligned */
     if (!alike && ((item != 2 && item != 4) || there % item != 0))
         return BRC_FILL_OTHERWISE;
-    BRC_TRY(cuda_enter(s, to->device_id, err));
+    BRC_TRY(brc_cuda_enter(s, to->device_id, err));
     if (alike) {
         result = s->driver.fill_1(there, *(const uint8_t *)element, count * item, stream);
     } else if (item == 2) {
@@ -337,7 +338,7 @@ static int cuda_fill(void *ctx, void *state, const brc_block *to, size_t at, siz
         memcpy(&four, element, sizeof(four));
         result = s->driver.fill_4(there, four, count, stream);
     }
-    cuda_leave(s);
+    brc_cuda_leave(s);
     return result == 0 ? BRC_OK : cuda_fail(s, result, "cannot fill memory", err);
 }
 
@@ -384,7 +385,7 @@ static int cuda_record(void *ctx, void *state, uint32_t device_id, void *stream,
     cuda_state *s = state;
     int rc = BRC_OK;
     (void)ctx;
-    BRC_TRY(cuda_enter(s, device_id, err));
+    BRC_TRY(brc_cuda_enter(s, device_id, err));
     cuda_event *e = event_take(s, device_id);
     if (e == NULL)
         rc = event_new(s, device_id, &e, err);
@@ -393,7 +394,7 @@ static int cuda_record(void *ctx, void *state, uint32_t device_id, void *stream,
         event_give(s, e);
         rc = cuda_fail(s, result, "cannot record an event", err);
     }
-    cuda_leave(s);
+    brc_cuda_leave(s);
     *event = e;
     return rc;
 }
@@ -403,10 +404,10 @@ static int cuda_wait(void *ctx, void *state, void *event, brc_error *err)
     cuda_state *s = state;
     cuda_event *e = event;
     (void)ctx;
-    int rc = cuda_enter(s, e->device, err);
+    int rc = brc_cuda_enter(s, e->device, err);
     if (rc == BRC_OK) {
         const int result = s->driver.event_wait(e->event);
-        cuda_leave(s);
+        brc_cuda_leave(s);
         if (result != 0)
             rc = cuda_fail(s, result, "did not finish the copies", err);
     }
@@ -420,21 +421,21 @@ static void *locked_take(void *ctx, size_t len)
 {
     cuda_state *s = ctx;
     void *memory = NULL;
-    if (cuda_enter(s, 0, NULL) < 0)
+    if (brc_cuda_enter(s, 0, NULL) < 0)
         return NULL;
     if (s->driver.alloc_host(&memory, len, FOR_ALL_CONTEXTS) != 0)
         memory = NULL;
-    cuda_leave(s);
+    brc_cuda_leave(s);
     return memory;
 }
 
 static void locked_give(void *ctx, void *memory)
 {
     cuda_state *s = ctx;
-    if (cuda_enter(s, 0, NULL) < 0)
+    if (brc_cuda_enter(s, 0, NULL) < 0)
         return;
     s->driver.free_host(memory);
-    cuda_leave(s);
+    brc_cuda_leave(s);
 }
 
 static int recycler_of(cuda_state *s, brc_error *err)
@@ -446,9 +447,9 @@ static int locked_open(void *ctx, void **state, brc_error *err)
 {
     BRC_TRY(cuda_open(ctx, state, err));
     cuda_state *s = *state;
-    int rc = cuda_enter(s, 0, err);
+    int rc = brc_cuda_enter(s, 0, err);
     if (rc == BRC_OK) {
-        cuda_leave(s);
+        brc_cuda_leave(s);
         rc = recycler_of(s, err);
     }
     if (rc < 0)
@@ -483,9 +484,9 @@ static int managed_alloc(void *ctx, void *state, size_t len, uint32_t flags, voi
     (void)ctx;
     (void)flags;
     (void)stream;
-    BRC_TRY(cuda_enter(s, out->device_id, err));
+    BRC_TRY(brc_cuda_enter(s, out->device_id, err));
     const int result = s->driver.alloc_managed(&memory, len > 0 ? len : 1, FOR_EVERYBODY);
-    cuda_leave(s);
+    brc_cuda_leave(s);
     if (result != 0)
         return cuda_fail(s, result, "has no room for the elements", err);
     out->len = len;

@@ -24,16 +24,20 @@ static void *plugin_open(const char *name, int flags)
     return handle;
 }
 
-void memory_start(memory_kit *k, unsigned threads, const char *prototype)
+static void memory_plugins(memory_kit *k)
 {
     char path[4096];
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     memset(k, 0, sizeof(*k));
     k->cuda = plugin_open("cuda", RTLD_GLOBAL);
     k->device = plugin_open("device", RTLD_LOCAL);
     OK(&k->t, brc_registry_new(&k->reg, &k->t.err));
     plugin_path(path, sizeof(path), "device");
     OK(&k->t, brc_registry_load(k->reg, path, &k->t.err));
+}
+
+static void memory_open(memory_kit *k, unsigned threads, const char *prototype)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     if (threads > 0)
         OK(&k->t, brc_pool_new(&k->pool, threads, &k->t.err));
     scenario_folder(&k->t);
@@ -41,6 +45,26 @@ void memory_start(memory_kit *k, unsigned threads, const char *prototype)
     opts.pool = k->pool;
     opts.prototype = prototype;
     scenario_open(&k->t, &opts, BRC_OPEN_CREATE);
+}
+
+void memory_start(memory_kit *k, unsigned threads, const char *prototype)
+{
+    memory_plugins(k);
+    memory_open(k, threads, prototype);
+}
+
+void memory_start_nvcomp(memory_kit *k, unsigned threads, const char *library, int pins)
+{
+    static const char *const codecs[] = {"zstd", "numcodecs.zstd", "numcodecs.lz4",
+                                         "gzip", "numcodecs.gzip", "numcodecs.zlib"};
+    char path[4096];
+    memory_plugins(k);
+    k->nvcomp = plugin_open(library, RTLD_LOCAL);
+    plugin_path(path, sizeof(path), library);
+    OK(&k->t, brc_registry_use_nvcomp(k->reg, path, &k->t.err));
+    for (size_t i = 0; pins && i < sizeof(codecs) / sizeof(codecs[0]); i++)
+        OK(&k->t, brc_registry_pin(k->reg, codecs[i], "nvcomp", &k->t.err));
+    memory_open(k, threads, NULL);
 }
 
 void memory_close(memory_kit *k)
@@ -61,6 +85,8 @@ void memory_stop(memory_kit *k)
     ck_assert_uint_eq(*memory_count(k->cuda, "fake_events"), 0);
     ck_assert_uint_eq(*memory_count(k->cuda, "fake_retained"), 0);
     dlclose(k->device);
+    if (k->nvcomp != NULL)
+        dlclose(k->nvcomp);
     dlclose(k->cuda);
 }
 

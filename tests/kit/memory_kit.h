@@ -19,11 +19,13 @@ typedef struct memory_kit {
     scenario t;
     brc_registry *reg;
     brc_pool *pool;
-    void *device, *cuda; /* the shared objects, for memory_count() */
+    void *device, *cuda, *nvcomp; /* the shared objects, for memory_count() */
 } memory_kit;
 
 /* threads: of a pool of its own; 0: none. `prototype`: that of the repository, or NULL. */
 void memory_start(memory_kit *k, unsigned threads, const char *prototype);
+/* The same with codecs of nvCOMP, by a library of tests/plugins ("nvcomp5"); `pins`: they are pinned. */
+void memory_start_nvcomp(memory_kit *k, unsigned threads, const char *library, int pins);
 void memory_stop(memory_kit *k);
 /* Frees everything but the plug-ins, and counts nothing. */
 void memory_close(memory_kit *k);

@@ -16,11 +16,11 @@
 #define DEVICES 2
 
 enum { GOOD = 0, WRONG_VALUE = 1, FULL = 2, NO_DEVICE = 101, NO_CONTEXT = 201 };
-enum { PUT, GET, FILL };
+enum { PUT, GET, FILL, RUN };
 
 /* Counters that tests look at, and switches. */
 API extern unsigned long fake_live, fake_locked, fake_queued, fake_done, fake_room, fake_retained,
-    fake_in_streams, fake_fails, fake_events;
+    fake_in_streams, fake_fails, fake_events, fake_fails_after;
 unsigned long fake_live, fake_locked;  /* blocks of the devices, and of the host                */
 unsigned long fake_queued, fake_done;  /* copies and fills                                      */
 unsigned long fake_room;               /* bytes that fit; 0: all                                */
@@ -28,6 +28,7 @@ unsigned long fake_retained;           /* contexts                              
 unsigned long fake_in_streams;         /* blocks that were allocated or freed in a stream       */
 unsigned long fake_fails;              /* 1: the next event that is waited for reports an error */
 unsigned long fake_events;             /* that exist                                            */
+unsigned long fake_fails_after;        /* calls until one fails of those that can; 0: none does  */
 
 typedef struct task {
     int what;
@@ -35,12 +36,15 @@ typedef struct task {
     uint8_t *there, *here;
     size_t pitch, here_pitch, width, rows;
     uint8_t element[4];
+    void (*run)(void *arg);
+    void *arg;
     struct task *next;
 } task;
 
 typedef struct block {
     uint8_t *at;
     size_t len;
+    const void *context; /* of the device that has it */
     struct block *next;
 } block;
 
@@ -53,6 +57,12 @@ static unsigned long held;
 #define OF_THREAD static __thread __attribute__((tls_model("initial-exec")))
 OF_THREAD void *current[4];
 OF_THREAD int ncurrent;
+
+/* Runs a function on the device, in which fake_open() opens memory of the device, or closes it.
+ * fake_is_there() asks for memory of the device whose context is current. */
+API int fake_launch(void (*run)(void *arg), void *arg, void *stream);
+API int fake_is_there(uint64_t at, size_t len);
+API int fake_open(uint64_t at, size_t len, int opens);
 
 API int cuInit(unsigned flags);
 API int cuGetErrorString(int result, const char **out);
@@ -143,6 +153,11 @@ static int pages_around(const uint8_t *at, size_t len, int prot)
 static void do_task(const task *t)
 {
     const size_t span = (t->rows - 1) * t->pitch + t->width;
+    if (t->what == RUN) {
+        t->run(t->arg);
+        fake_done++;
+        return;
+    }
     (void)pages_around(t->there, span, PROT_READ | PROT_WRITE);
     for (size_t i = 0; i < t->rows; i++) {
         uint8_t *there = t->there + i * t->pitch, *here = t->here + i * t->here_pitch;
@@ -177,16 +192,26 @@ static int is_of_a_block(const uint8_t *at, size_t len)
     return 0;
 }
 
+/* The lock is not held. */
+static int fails_now(void)
+{
+    pthread_mutex_lock(&lock);
+    const int fails = fake_fails_after > 0 && --fake_fails_after == 0;
+    pthread_mutex_unlock(&lock);
+    return fails;
+}
+
 static int put_off(task t)
 {
     int rc = NO_CONTEXT;
     task *copy = malloc(sizeof(*copy));
-    if (copy == NULL || ncurrent == 0) {
+    if (copy == NULL || ncurrent == 0 || fails_now()) {
         free(copy);
         return rc;
     }
     pthread_mutex_lock(&lock);
-    rc = is_of_a_block(t.there, (t.rows - 1) * t.pitch + t.width) ? GOOD : WRONG_VALUE;
+    rc = t.what == RUN || is_of_a_block(t.there, (t.rows - 1) * t.pitch + t.width) ? GOOD
+                                                                                   : WRONG_VALUE;
     if (rc == GOOD) {
         *copy = t;
         copy->number = ++numbers;
@@ -201,6 +226,31 @@ static int put_off(task t)
     return rc;
 }
 
+int fake_launch(void (*run)(void *arg), void *arg, void *stream)
+{
+    (void)stream;
+    return put_off((task){.what = RUN, .run = run, .arg = arg, .rows = 1});
+}
+
+int fake_is_there(uint64_t at, size_t len)
+{
+    const uint8_t *p = (uint8_t *)(uintptr_t)at;
+    int is_there = 0;
+    pthread_mutex_lock(&lock);
+    for (const block *b = blocks; b != NULL && ncurrent > 0; b = b->next)
+        is_there |= b->context == current[ncurrent - 1] && p >= b->at &&
+                    p + len <= b->at + b->len;
+    pthread_mutex_unlock(&lock);
+    return is_there;
+}
+
+int fake_open(uint64_t at, size_t len, int opens)
+{
+    uint8_t *p = (uint8_t *)(uintptr_t)at;
+    return is_of_a_block(p, len) &&
+           pages_around(p, len, opens ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
 /* ---- memory -------------------------------- */
 
 int cuMemAlloc_v2(uint64_t *out, size_t len)
@@ -210,6 +260,8 @@ int cuMemAlloc_v2(uint64_t *out, size_t len)
         return NO_CONTEXT;
     if (len == 0)
         return WRONG_VALUE;
+    if (fails_now())
+        return NO_CONTEXT;
     block *b = malloc(sizeof(*b));
     pthread_mutex_lock(&lock);
     void *p = MAP_FAILED;
@@ -220,7 +272,7 @@ int cuMemAlloc_v2(uint64_t *out, size_t len)
         free(b);
         return FULL;
     }
-    *b = (block){p, size, blocks};
+    *b = (block){p, size, current[ncurrent - 1], blocks};
     blocks = b;
     held += size;
     fake_live++;
@@ -372,7 +424,7 @@ int cuMemsetD32Async(uint64_t to, uint32_t value, size_t n, void *stream)
 
 int cuEventCreate(void **out, unsigned flags)
 {
-    if (ncurrent == 0 || flags != 2)
+    if (ncurrent == 0 || flags != 2 || fails_now())
         return NO_CONTEXT;
     *out = calloc(1, sizeof(unsigned long));
     __atomic_fetch_add(&fake_events, 1, __ATOMIC_RELAXED);
@@ -382,7 +434,7 @@ int cuEventCreate(void **out, unsigned flags)
 int cuEventRecord(void *event, void *stream)
 {
     (void)stream;
-    if (ncurrent == 0)
+    if (ncurrent == 0 || fails_now())
         return NO_CONTEXT;
     pthread_mutex_lock(&lock);
     *(unsigned long *)event = numbers;
@@ -397,7 +449,7 @@ int cuEventSynchronize(void *event)
         return NO_CONTEXT;
     pthread_mutex_lock(&lock);
     do_until(*(unsigned long *)event);
-    if (fake_fails > 0) {
+    if (fake_fails > 0 || (fake_fails_after > 0 && --fake_fails_after == 0)) {
         fake_fails = 0;
         rc = 700;
     }

@@ -1,0 +1,3 @@
+/* nvCOMP 4, which is none: nvcomp.h. */
+#define MAJOR 4
+#include "nvcomp.h"
