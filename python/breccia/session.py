@@ -172,6 +172,22 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     __repr__ = tree
 
 
+def _source_of(source: str | os.PathLike[str]) -> AbstractContextManager[tuple[Any, str]]:
+    """Makes (what the library imports, the beginning of a warning that does not hold) of a source. A folder of
+    references in Parquet says in its metadata how many a file has."""
+    with suppress(OSError, TypeError, ValueError):
+        with open(os.path.join(source, ".zmetadata"), "rb") as file:
+            is_parquet = "record_size" in json.load(file)
+        if is_parquet:
+            try:
+                from . import _kerchunk
+            except ImportError:
+                raise _errors.UnsupportedError(f"{os.fspath(source)} has references in Parquet: install pyarrow, "
+                                               "which reads them") from None
+            return _kerchunk.as_json(os.fspath(source))
+    return nullcontext((source, ""))
+
+
 class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
     group too.
@@ -334,23 +350,26 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     # ---- exchange ----
 
-    def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, **how: Any) -> list[str]:
+    def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, wrong: str = "",
+                  **how: Any) -> list[str]:
         """Returns the path of the imported node, and the parts that were left out; the library's warnings become
-        warnings of the caller."""
+        warnings of the caller, but for those that begin with `wrong`."""
         placed, left, told = (ffi.gc(sized("brc_buf"), lib.brc_buf_dispose) for _ in range(3))
         self._call(function, *(text(os.fsencode(name) if name else None) for name in (one, other)),
                    options("brc_xfer_opts", placed=placed, left_out=left, warnings=told, **how), progress=progress)
         *found, lines = (bytes(ffi.buffer(b.data, b.len)).decode() if b.len else "" for b in (placed, left, told))
         for line in lines.splitlines():
-            warnings.warn(_errors.said(line), stacklevel=4)
+            if not wrong or not line.startswith(wrong):
+                warnings.warn(_errors.said(line), stacklevel=4)
         return found
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, exclude: Sequence[str] = (),
                 rename: Mapping[str, str] | None = None, skip_unsupported: bool = False,
                 external: bool = False, hdf5_plugins: str | None = None, progress: Progress = None) -> Any:
-        """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
-        (None: named after it; `into`: a group that it comes into), all or nothing. The node's path. What there is to
+        """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file, or Kerchunk references in JSON
+        or, with pyarrow, Parquet, as the node `path` (None: named after it; `into`: a group that it comes into), all or
+        nothing. The node's path. What there is to
         know of it, such as documents that differ from the consolidated metadata, is a warning.
         `exclude`: patterns of nodes, "/a/b", and attributes, "/a@b", to leave out; `rename`: new names of nodes.
         `skip_unsupported`: what cannot be kept is left out, and listed in place of the path: dicts of "path",
@@ -358,10 +377,11 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         ranges of bytes there, and the files must stay as they are. `hdf5_plugins`: the folders of HDF5's filters,
         "A:B"; None: those in HDF5_PLUGIN_PATH."""
         names = [(text(old), text(new)) for old, new in (rename or {}).items()]
-        node, left = self._exchange(lib.brc_import, source, path, progress, chunk=chunks, codecs_json=codecs,
-                                    exclude=exclude, rename=ffi.new("brc_rename[]", names or 1), nrename=len(names),
-                                    hdf5_plugins=hdf5_plugins, flags=flags(
-                                        "XFER", into=into, external=external, skip_unsupported=skip_unsupported))
+        with _source_of(source) as (file, wrong):
+            node, left = self._exchange(lib.brc_import, file, path, progress, wrong, chunk=chunks, codecs_json=codecs,
+                                        exclude=exclude, rename=ffi.new("brc_rename[]", names or 1), nrename=len(names),
+                                        hdf5_plugins=hdf5_plugins, flags=flags(
+                                            "XFER", into=into, external=external, skip_unsupported=skip_unsupported))
         return json.loads(left) if skip_unsupported else node or path or "/"
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,

@@ -6,10 +6,11 @@
 Of every generated number, h5py writes two HDF5 files with chunks and filters. kerchunk makes a
 set of references to one, which is imported both ways (copied, and left where it lies), and one
 of both together, which MultiZarrToZarr joins along the first axis. VirtualiZarr makes another
-set. fsspec writes references in Parquet, which must be refused by name, and which its items,
-written as JSON, replace. The values of all of them must be those of the files.
+set. kerchunk writes references in Parquet, which the command must refuse by name, and which the
+Python package makes a set in JSON. The values of all of them must be those of the files.
 """
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 import warnings
 
 import h5py
@@ -94,7 +96,19 @@ def virtual(path, out):
         dataset[['v', 'time']].vz.to_kerchunk(out, format='json')
 
 
-def in_parquet(command, folder, references):
+def kerchunk_module():
+    """The module of the Python package that reads Parquet, by itself: the package need not be built."""
+    file = os.path.join(os.path.dirname(__file__), '..', '..', 'python', 'breccia', '_kerchunk.py')
+    package, errors = types.ModuleType('alone'), types.ModuleType('alone._errors')
+    package.__path__, package._errors = [], errors
+    sys.modules.update({'alone': package, 'alone._errors': errors})
+    spec = importlib.util.spec_from_file_location('alone._kerchunk', file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def in_parquet(command, folder, references, want):
     parquet = os.path.join(folder, 'set.parquet')
     os.makedirs(parquet)
     refs_to_dataframe(references, parquet, record_size=10)
@@ -102,7 +116,8 @@ def in_parquet(command, folder, references):
                           capture_output=True, check=False)
     if done.returncode != 1 or b'Parquet' not in done.stderr:
         raise Differs(f'Parquet was not refused: {done.stderr}')
-    return 1
+    dump(os.path.join(folder, 'parquet.json'), kerchunk_module().references(parquet))
+    return 1 + compare(command, folder, 'parquet.json', want, False)
 
 
 def one(command, number, seed, folder):
@@ -127,7 +142,7 @@ def one(command, number, seed, folder):
     if number % 2 == 0:  # VirtualiZarr stops at texts
         virtual(paths[0], os.path.join(folder, 'virtual.json'))
         compared += compare(command, folder, 'virtual.json', data[0], False)
-    return compared + in_parquet(command, folder, sets[0])
+    return compared + in_parquet(command, folder, sets[0], data[0])
 
 
 def main():

@@ -9,7 +9,7 @@ import re
 import sys
 import tokenize
 
-CODE_LINES = 3200  # of python/breccia/*.py together, without blank lines, comments and docstrings
+CODE_LINES = 3300  # of python/breccia/*.py together, without blank lines, comments and docstrings
 FILE_LINES = 600
 COLUMNS = 120
 # Modules whose objects keep the object that made them, of a module above: a name for annotations alone.

@@ -582,7 +582,8 @@ static int refuse_parquet(const char *label, brc_error *err)
 {
     return brc_fail(err, BRC_EUNSUPPORTED,
                     "%s says that the chunks are listed in Parquet files (Kerchunk's references), "
-                    "which are not read: write the references as JSON, and import that",
+                    "which only breccia's Python package reads (session.import_): use that, or "
+                    "write the references as JSON",
                     label);
 }
 
