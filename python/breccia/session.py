@@ -152,7 +152,9 @@ class Group(GroupCalls, MutableMapping[str, Any]):
                        backend_json=backend, dimension_names=dimension_names, attrs_json=attributes or None,
                        chunk_key_encoding=chunk_key_encoding)
         replaces = overwrite and path in self
-        at_once = self.session.transaction if replaces else self.session._in_steps if data is not None else nullcontext
+        at_once = nullcontext if data is None else self.session._in_steps
+        if replaces or isinstance(data, np.ndarray) and data.nbytes <= AT_ONCE:
+            at_once = self.session.transaction
         with at_once():
             if replaces:
                 del self[path]
@@ -170,6 +172,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         return _display.tree(self)
 
     __repr__ = tree
+
+AT_ONCE = 8 << 20  # bytes of a new array that are written in one transaction, for which others wait
 
 
 def _source_of(source: str | os.PathLike[str]) -> AbstractContextManager[tuple[Any, str]]:
