@@ -26,6 +26,7 @@
 
 enum {
     BOX_BYTES = 8 << 20,  /* of a box, if its rows are long enough then          */
+    ONE_ROW = 32 << 20,   /* of a box that is one row: a long write costs an eighth less */
     ROW_BYTES = 32 << 10, /* the least that is worth a write of its own          */
     OF_MEMORY = 8,        /* a box takes this part of the handle's memory at most */
     MOST_WAITING = 2,     /* boxes that are complete and wait for the one that hands over */
@@ -307,20 +308,30 @@ static uint64_t row_bytes(const brc_cut *cut, size_t item)
     return UINT64_MAX; /* all of it is one box */
 }
 
+/* Cuts into boxes of this many bytes. Returns whether each has rows of `least` bytes or is one. */
+static int cut_with(box_reader *r, const brc_sel *sel, uint64_t budget, uint64_t least)
+{
+    const size_t item = r->a->meta.type->item_size;
+    brc_cut_chunks(&r->cut, sel, r->a->meta.grid.chunk, item, budget);
+    const uint64_t row = row_bytes(&r->cut, item);
+    return row >= least || row >= brc_mul_capped(r->cut.most, item);
+}
+
 /* Cuts the selection into boxes. Returns 0 if their rows would be short, or a box too large. */
 static int cut_into_boxes(box_reader *r, const brc_sel *sel)
 {
     const brc_meta *m = &r->a->meta;
     const size_t item = m->type->item_size, memory = r->a->session->repo->pipe.memory / OF_MEMORY;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, budget = BOX_BYTES;
     if (item == 0 || !m->grid.regular || brc_shape_count(sel->ndim, sel->count) == 0)
         return 0;
-    for (uint64_t budget = BOX_BYTES; budget <= BRC_SLAB_BYTES; budget *= 2) {
-        brc_cut_chunks(&r->cut, sel, m->grid.chunk, item, budget < memory ? budget : memory);
-        if (row_bytes(&r->cut, item) >= ROW_BYTES)
-            break;
-    }
-    return row_bytes(&r->cut, item) >= ROW_BYTES && brc_cut_is_whole(&r->cut, m->grid.chunk) &&
+    while (!cut_with(r, sel, budget < memory ? budget : memory, UINT64_MAX) && budget < ONE_ROW)
+        budget *= 2;
+    if (!cut_with(r, sel, budget < memory ? budget : memory, UINT64_MAX))
+        for (budget = BOX_BYTES; budget <= BRC_SLAB_BYTES; budget *= 2)
+            if (cut_with(r, sel, budget < memory ? budget : memory, ROW_BYTES))
+                break;
+    return budget <= BRC_SLAB_BYTES && brc_cut_is_whole(&r->cut, m->grid.chunk) &&
            brc_mul_u64(r->cut.most, item, &bytes) && bytes <= memory &&
            brc_to_size(bytes, &r->most);
 }
