@@ -118,15 +118,30 @@ static int pin_implementation(struct cli *cli, const char *text)
                             equals + 1, &cli->err);
 }
 
+/* If the library cannot be used, the list of codecs says why. */
+static int add_nvcomp(struct cli *cli)
+{
+    brc_error why = BRC_ERROR_INIT;
+    const int rc = brc_registry_use_nvcomp(cli->registry, cli_value(cli, "nvcomp"), &why);
+
+    if (rc == BRC_OK || rc == BRC_EUNSUPPORTED)
+        return BRC_OK;
+    cli->err = why;
+    return rc;
+}
+
 int cli_load_plugins(struct cli *cli)
 {
     const char *text;
 
-    if (cli->registry || (!cli_has(cli, "plugin") && !cli_has(cli, "implementation")))
+    if (cli->registry || (!cli_has(cli, "plugin") && !cli_has(cli, "implementation") &&
+                          !cli_has(cli, "nvcomp")))
         return BRC_OK;
     CLI_TRY(brc_registry_new(&cli->registry, &cli->err));
     for (size_t i = 0; (text = cli_nth_value(cli, "plugin", i)) != NULL; i++)
         CLI_TRY(brc_registry_load(cli->registry, text, &cli->err));
+    if (cli_has(cli, "nvcomp"))
+        CLI_TRY(add_nvcomp(cli));
     for (size_t i = 0; (text = cli_nth_value(cli, "implementation", i)) != NULL; i++)
         CLI_TRY(pin_implementation(cli, text));
     return BRC_OK;

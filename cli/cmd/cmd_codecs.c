@@ -12,6 +12,8 @@ static const struct cli_option codecs_options[] = {
     { "rewrite", 0, 0, NULL, "re-encode the stored chunks too" },
     { "list", 0, 0, NULL, "list the codecs of this build and their implementations" },
     { "types", 0, 0, NULL, "with --list: list the data types instead" },
+    { "nvcomp", 0, 1, "LIBRARY", "with --list: list nvCOMP's codecs for CUDA devices too, or why"
+                                 " this library of it cannot be used" },
     { "at", 0, 1, "REV", "when printing: read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
@@ -112,6 +114,8 @@ static int run_codecs(struct cli *cli)
         return cli_has(cli, "types") ? list_types(cli) : list_codecs(cli);
     if (cli_has(cli, "types"))
         return cli_usage(cli, "--types needs --list");
+    if (cli_has(cli, "nvcomp"))
+        return cli_usage(cli, "--nvcomp needs --list");
     if (!path)
         return cli_usage(cli, "codecs needs FILE and PATH, or --list");
     path = cli_path(cli, path);
@@ -152,7 +156,8 @@ const struct cli_command cli_command_codecs = {
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH JSON [--rewrite]\n"
              "FILE PATH --compress zstd:9 [--rewrite]\n"
-             "--list [--types]",
+             "--list [--types]\n"
+             "--list --nvcomp LIBRARY",
     .details = "JSON is a Zarr v3 codec list, or a list of compressors alone, as '[\"zstd\"]',\n"
                "which replaces the compressors of the present list (in shards, those of the\n"
                "inner chunks) as --compress does. Stored chunks keep their encoding and stay\n"

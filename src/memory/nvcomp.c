@@ -478,7 +478,7 @@ static brc_library library_of(const char *const *files, const char *const *funct
     return (brc_library){.size = sizeof(brc_library),
                          .name = files[1] == NULL ? files[0] : "libnvcomp.so",
                          .use = "with which chunks are decoded on CUDA devices",
-                         .package = "none, but NVIDIA's of nvCOMP 4 to 6",
+                         .package = "none; NVIDIA's packages of nvCOMP 4 to 6 have it",
                          .files = files,
                          .functions = functions};
 }

@@ -37,6 +37,12 @@ echo '# --list'
 breccia codecs --list | awk '{ print $1, $2 }' | sort -u | grep -v zfp # not in every build
 breccia codecs r.brc --list --json | tr '{' '\n' | grep -c '"name":"\(bytes\|zstd\|gzip\|blosc\|crc32c\|transpose\)","kind":"[a-z]*->[a-z]*","implementation":"[^"]*","rank":[-0-9]*,"usable":true,"chosen":true,"pinned":false,"why":"the highest rank","device":0,"owner":"breccia"}'
 
+echo '# --nvcomp'
+breccia codecs --list --nvcomp ./libnvcomp.so.5 | grep 'nvcomp' | sort | sed -n '1p;$p'
+breccia codecs --list --json --nvcomp ./libnvcomp.so.5 | tr '{' '\n' | grep -c '"implementation":"nvcomp".*"usable":false,"chosen":false.*"why":"there is no ./libnvcomp.so.5.*"device":2'
+t codecs --list --nvcomp ./libnvcomp.so.5 --implementation zstd=nvcomp
+t codecs r.brc /a --nvcomp ./libnvcomp.so.5
+
 echo '# --implementation'
 pinned() { breccia codecs --list "$@" | grep '^crc32c ' | grep -c "$what"; }
 what='slicing-by-8 *a lower rank$\|sse4.2 *cannot run here$' pinned
