@@ -257,9 +257,11 @@ $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 # docs/extending is compiled as a stranger compiles it, against installed headers.
 $(PLUGIN_OBJS): CPPFLAGS += -Isrc
 
+# Python does not have the libraries by which those of nvCOMP decode.
+$(OBJ)/tests/plugins/nvcomp%.so: PLUGIN_LIBS := -lzstd -llz4 -lz
 $(OBJ)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.o
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -shared -o $@ $<
+	$(Q)$(LINK) -shared -o $@ $< $(PLUGIN_LIBS)
 
 $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)

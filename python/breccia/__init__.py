@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import _calls, _errors
 from ._errors import *
+from ._native import use_nvcomp
 from .array import Array
 from .repository import Repository, open
 from .session import Group, Session
@@ -24,7 +25,7 @@ __version__ = "0.1.0"
 # Names are listed in full, because type checkers need them.
 __all__ = [*_errors.__all__, "Array", "Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft",
            "DraftOperation", "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Ref", "Repository",
-           "Server", "Session", "open"]
+           "Server", "Session", "open", "use_nvcomp"]
 
 if not TYPE_CHECKING:
     def __getattr__(name):

@@ -466,3 +466,12 @@ def shared(kind: str, *args: int) -> Any:
     """Returns the objects that all repositories of the process share: "registry", of codecs; "pool", N: N worker
     threads (0: one per core)."""
     return _made(getattr(lib, f"brc_{kind}_new"), f"brc_{kind}", *args)
+
+
+def use_nvcomp(library: str | os.PathLike[str] | None = None) -> None:
+    """Lets nvCOMP decode chunks that are read into memory of CUDA devices, where that costs less than the host: before
+    this process opens its first repository, and for files that are trusted, because damaged chunks may have any effect
+    on the device. `library`: a path or a name of nvCOMP's shared object; None: libnvcomp.so.6, .5 or .4."""
+    err, name = sized("brc_error"), text(None if library is None else os.fsencode(library))
+    if (rc := lib.brc_registry_use_nvcomp(shared("registry"), name, err)) < 0:
+        raise failure(rc, err)

@@ -3,6 +3,8 @@ import ctypes
 import gc
 import os
 import pathlib
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -124,6 +126,47 @@ def test_a_device_that_is_none(driver, numbers):
     del made, locked, spilled
     gc.collect()
     assert ctypes.c_ulong.in_dll(driver, "fake_live").value == 0
+
+
+NVCOMP = """
+import ctypes, sys
+import numpy as np, breccia
+plugins, file = sys.argv[1:]
+driver = ctypes.CDLL(plugins + "/cuda.so", mode=ctypes.RTLD_GLOBAL)
+"""
+NVCOMP_THERE = """
+calls = ctypes.c_ulong.in_dll(ctypes.CDLL(plugins + "/nvcomp5.so"), "nvcomp_calls")
+breccia.use_nvcomp(plugins + "/nvcomp5.so")
+values = np.arange(64 << 16) // 1000 % 251
+with breccia.open(file, create=True) as repo:
+    made = repo.session("main").create_array("a", shape=values.shape, dtype="uint8", chunks=(1 << 16,))
+    made[...] = values.astype("u1")
+    there = made.tensor(memory="cuda")
+    print(calls.value, (np.from_dlpack(there, device="cpu") == values).all())
+    try:
+        breccia.use_nvcomp()
+    except breccia.MisuseError as error:
+        print("comes too late" in str(error))
+"""
+NVCOMP_MISSING = """
+try:
+    breccia.use_nvcomp(plugins + "/nvcomp_none.so")
+except breccia.UnsupportedError as error:
+    print("nvcomp_none.so" in str(error))
+with breccia.open(file, create=True) as repo:
+    made = repo.session("main").create_array("a", data=np.arange(10))
+    print((np.from_dlpack(made.tensor(memory="cuda"), device="cpu") == np.arange(10)).all())
+"""
+
+
+@pytest.mark.parametrize("code, said", [(NVCOMP_THERE, "1 True True"), (NVCOMP_MISSING, "True True")])
+def test_nvcomp_decodes_on_a_device_that_is_none(driver, tmp_path, code, said):
+    plugins = pathlib.Path(__file__).resolve().parents[2] / "build/tests/plugins"
+    if not (plugins / "nvcomp5.so").is_file():
+        pytest.skip("make build/tests/plugins/nvcomp5.so first")
+    got = subprocess.run([sys.executable, "-c", NVCOMP + code, plugins, tmp_path / "x.brc"], capture_output=True,
+                         text=True)
+    assert got.stdout.split() == said.split(), got.stderr
 
 
 # ---- Arrow ----
