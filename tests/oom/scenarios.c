@@ -2,6 +2,7 @@
  * The calls that are made while memory runs out. No chain here has blosc in it: c-blosc does not
  * survive a failed allocation of its own.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -514,6 +515,21 @@ static int step_tensor(oom_state *s, brc_error *err)
     return rc;
 }
 
+/* A library that is not there: its implementations are added, with the reason. */
+static int step_nvcomp(oom_state *s, brc_error *err)
+{
+    brc_registry *reg;
+    (void)s;
+    BRC_TRY(brc_registry_new(&reg, err));
+    int rc = brc_registry_use_nvcomp(reg, "./libnvcomp.so", err);
+    if (rc == BRC_EUNSUPPORTED)
+        rc = brc_registry_pin(reg, "zstd", "libzstd", err);
+    brc_registry_free(reg);
+    for (int i = 0; i < 2; i++) /* the dynamic linker keeps its last message until then */
+        (void)dlerror();
+    return rc;
+}
+
 static int step_arrow(oom_state *s, brc_error *err)
 {
     struct ArrowArrayStream stream;
@@ -547,6 +563,7 @@ static const oom_scenario nodes = { "nodes", 0, 0,
           step_restore_node, step_discard) };
 static const oom_scenario look = { "look", 0, 0,
     STEPS(OPENED, step_read, step_tensor, step_arrow, step_look, step_lists, step_log) };
+static const oom_scenario registry = { "registry", 0, 0, STEPS(step_nvcomp) };
 static const oom_scenario diff = { "diff", 0, 0, STEPS(OPENED, step_diff, step_diff_versions) };
 static const oom_scenario check = { "fsck", 0, 0, STEPS(step_open, step_fsck) };
 static const oom_scenario commits = { "commit", 0, 0,
@@ -568,7 +585,7 @@ static const oom_scenario children = { "children", 0, 0,
 const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_pool, &change_array,
                                               &nodes,     &look,        &diff,       &check,
                                               &commits,   &refs,        &transaction, &imports,
-                                              &exports,   &adoption,  &children,
+                                              &exports,   &adoption,  &children,   &registry,
                                               NULL };
 
 /* ---- what they start from -------------------------------- */
