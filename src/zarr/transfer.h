@@ -83,9 +83,9 @@ typedef struct brc_element_source {
  * memory; reads some while others are encoded. One transaction. */
 BRC_MUST_USE int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source, brc_error *err);
 
-/* Opens the array as brc_meta_plain_doc() describes it: brc_array_get_stored() hands out its chunks decoded, those
+/* Opens the array as brc_meta_plain_doc() describes it: brc_array_get_stored() hands out its chunks in that form, those
  * of shards one by one. For reading only. */
-BRC_MUST_USE int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, brc_error *err);
+BRC_MUST_USE int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, int how, brc_error *err);
 
 /* Appends a chunk's key, such as "c/0/1", by the array's chunk key encoding. */
 BRC_MUST_USE int brc_chunk_key_format(const brc_array *a, const uint64_t *index, brc_buf *out, brc_error *err);

@@ -566,7 +566,7 @@ static int deflate_level(const brc_json *codecs)
     int64_t level = DEFLATE_LEVEL;
     if (!codecs)
         return DEFLATE_LEVEL;
-    if (!brc_convert_compression(codecs, &level))
+    if (!brc_meta_compression(codecs, &level))
         return 0;
     return level > 0 ? (int)level : DEFLATE_LEVEL;
 }

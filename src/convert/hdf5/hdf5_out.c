@@ -139,6 +139,7 @@ typedef struct brc_hdf5_dataset {
     hid_t file_type, plist, space, id;
     brc_hdf5_type type;
     int is_null;
+    int takes_stored; /* whole chunks of the stream are chunks of the dataset */
     const brc_netcdf_type *as; /* the type of a variable of NetCDF-4; NULL: an HDF5 dataset */
 } brc_hdf5_dataset;
 
@@ -224,7 +225,7 @@ static int set_filters(const brc_hdf5_dataset *d, brc_error *err)
 {
     int64_t level = 4;
     if (d->type.kind != BRC_HDF5_FIXED || /* chunks of texts and lists hold addresses */
-        !brc_convert_compression(d->node->codecs, &level) ||
+        !brc_meta_compression(d->node->codecs, &level) ||
         H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
         return BRC_OK;
     if ((d->dtype->item_size > 1 && H5Pset_shuffle(d->plist) < 0) ||
@@ -471,6 +472,74 @@ static int write_utf32(const brc_hdf5_dataset *d, const brc_sel *box, const uint
     return rc;
 }
 
+/* ---- chunks as they come -------------------------------- */
+
+static int has_name(const brc_json *codec, const char *name)
+{
+    return brc_json_is(brc_json_member(codec, "name"), name);
+}
+
+/* Returns whether the stream's chunks are what the filters of a dataset make of its elements. */
+static int has_filters_of(const brc_hdf5_dataset *d, hid_t plist)
+{
+    const brc_json *codecs = brc_json_member(d->doc, "codecs");
+    const size_t size = d->dtype->item_size;
+    const int n = size > 1 ? 2 : 1;
+    int64_t width = 0;
+    if (H5Pget_nfilters(plist) != n || brc_json_count(codecs) != (size_t)n + 1 ||
+        !has_name(brc_json_item(codecs, 0), "bytes") ||
+        !has_name(brc_json_item(codecs, (size_t)n), "numcodecs.zlib"))
+        return 0;
+    for (int i = 0; i < n; i++) {
+        unsigned flags, config;
+        size_t none = 0;
+        const H5Z_filter_t id =
+            H5Pget_filter2(plist, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
+        if (id != (i + 1 < n ? H5Z_FILTER_SHUFFLE : H5Z_FILTER_DEFLATE))
+            return 0;
+    }
+    const brc_json *shuffle = brc_json_item(codecs, 1);
+    return n == 1 || (has_name(shuffle, "numcodecs.shuffle") &&
+                      brc_json_int(brc_json_member(brc_json_member(shuffle, "configuration"),
+                                                   "elementsize"), 1, INT64_MAX, &width) &&
+                      (uint64_t)width == size);
+}
+
+/* Returns whether whole chunks of the stream are chunks of the dataset, byte for byte. */
+static int takes_stored(const brc_hdf5_dataset *d)
+{
+    const brc_meta *meta = d->meta;
+    hsize_t chunk[BRC_MAX_NDIM];
+    int takes;
+    if (d->type.kind != BRC_HDF5_FIXED || d->type.swap || meta->ndim == 0 ||
+        (d->as && (d->as->how != BRC_NETCDF_PLAIN || d->as->chars)) ||
+        H5Tequal(d->type.memory, d->file_type) <= 0 ||
+        H5Tget_order(d->file_type) == H5T_ORDER_BE)
+        return 0;
+    hid_t plist = H5Dget_create_plist(d->id);
+    takes = plist >= 0 && H5Pget_layout(plist) == H5D_CHUNKED &&
+            H5Pget_chunk(plist, BRC_MAX_NDIM, chunk) == meta->ndim && has_filters_of(d, plist);
+    for (int i = 0; takes && i < meta->ndim; i++)
+        takes = chunk[i] == meta->grid.chunk[i];
+    brc_hdf5_close(plist);
+    return takes;
+}
+
+static int hdf5_out_put_stored(void *state, const brc_sel *box, const void *stored, size_t len,
+                               brc_error *err)
+{
+    const brc_hdf5_out *out = state;
+    const brc_hdf5_dataset *d = out->dataset;
+    hsize_t start[BRC_MAX_NDIM];
+    if (out->filled || !d->takes_stored)
+        return 0;
+    for (int i = 0; i < box->ndim; i++)
+        start[i] = box->start[i];
+    return H5Dwrite_chunk(d->id, H5P_DEFAULT, 0, start, len, stored) >= 0
+               ? 1
+               : not_written(d, "its elements cannot be written", err);
+}
+
 /* ---- names of axes -------------------------------- */
 
 /* Returns the names of the axes: those of zarr.json, or those in the attribute that xarray
@@ -602,6 +671,7 @@ static int begin_variable(brc_hdf5_dataset *d, int *all, brc_error *err)
     if (d->type.kind == BRC_HDF5_FIXED && d->as->how == BRC_NETCDF_PLAIN &&
         d->type.size != (d->as->chars ? 1 : d->dtype->item_size))
         return brc_fail(err, BRC_EINTERNAL, "%s: its type in the file is of another size", d->path);
+    d->takes_stored = takes_stored(d);
     return find_variable_gaps(d, all, err);
 }
 
@@ -622,7 +692,10 @@ static int hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_
     d->space = d->id < 0 ? BRC_HDF5_NONE : H5Dget_space(d->id);
     /* if the fill value has lists or texts, the library reads it only where it is stored */
     *all = d->type.kind != BRC_HDF5_FIXED && brc_get_u32le(d->meta->fill.data) > 0;
-    return d->space < 0 ? not_written(d, "it cannot be opened again", err) : BRC_OK;
+    if (d->space < 0)
+        return not_written(d, "it cannot be opened again", err);
+    d->takes_stored = takes_stored(d);
+    return BRC_OK;
 }
 
 static int hdf5_out_put(void *state, const brc_sel *box, const void *data, size_t len,
@@ -857,6 +930,7 @@ const brc_driver brc_hdf5_driver = {
     .create = hdf5_out_create,
     .begin = hdf5_out_begin,
     .put = hdf5_out_put,
+    .put_stored = hdf5_out_put_stored,
     .end = hdf5_out_end,
     .finish = hdf5_out_finish,
     .close = close_hdf5,

@@ -158,10 +158,6 @@ const brc_node_out *brc_convert_node(const brc_convert *c, size_t i);
 /* Returns the node with this path in the stream, or NULL. */
 const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key);
 
-/* Returns whether a codec of the list, or one in its shards, compresses. Replaces *level by the codec's level if that
- * is one of deflate's. */
-int brc_convert_compression(const brc_json *codecs, int64_t *level);
-
 /* ---- a driver -------------------------------- */
 
 /* prepare() does what must happen before the process enters the sandbox, such as loading libraries; NULL: nothing.
@@ -187,6 +183,9 @@ typedef struct brc_driver {
     int (*create)(void **state, brc_convert *c, const char *file, int netcdf, brc_error *err);
     int (*begin)(void *state, const brc_node_out *array, int *all, brc_error *err);
     int (*put)(void *state, const brc_sel *box, const void *data, size_t len, brc_error *err);
+    /* Takes a chunk as the codecs of the stream's document have it, and returns 1; or returns 0, and the chunk is decoded
+     * for put(). The elements of a chunk over the array's edge have the fill value there. NULL: as 0. */
+    int (*put_stored)(void *state, const brc_sel *box, const void *stored, size_t len, brc_error *err);
     int (*end)(void *state, brc_error *err);
     int (*finish)(void *state, brc_error *err);
 

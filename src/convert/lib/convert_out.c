@@ -14,38 +14,6 @@ static int bad_stream(brc_error *err, const char *what, const char *member)
     return brc_fail(err, BRC_EINVAL, "%s: %.300s: %s", EXPORT_STREAM, member, what);
 }
 
-/* ---- compression -------------------------------- */
-
-static int find_compressor(const brc_json *codecs, int depth, int64_t *level)
-{
-    static const char *const names[] = { "zstd",           "gzip",           "blosc",
-                                         "numcodecs.zlib", "numcodecs.bz2",  "numcodecs.lz4",
-                                         "numcodecs.lzma", "numcodecs.zstd", "numcodecs.gzip",
-                                         "numcodecs.blosc" };
-    for (const brc_json *c = brc_json_first(codecs); c; c = brc_json_next(c)) {
-        const brc_json *name_json =
-            brc_json_kind(c) == BRC_JSON_STRING ? c : brc_json_member(c, "name");
-        const brc_json *config = brc_json_member(c, "configuration");
-        const char *name;
-        int has_name = brc_json_text(name_json, &name);
-        for (size_t i = 0; has_name && i < sizeof(names) / sizeof(names[0]); i++) {
-            if (strcmp(name, names[i]) != 0)
-                continue;
-            if (strstr(name, "gzip") || strstr(name, "zlib")) /* whose levels these are */
-                (void)brc_json_int(brc_json_member(config, "level"), 0, 9, level);
-            return 1;
-        }
-        if (depth < 4 && find_compressor(brc_json_member(config, "codecs"), depth + 1, level))
-            return 1;
-    }
-    return 0;
-}
-
-int brc_convert_compression(const brc_json *codecs, int64_t *level)
-{
-    return find_compressor(codecs, 0, level);
-}
-
 /* ---- documents -------------------------------- */
 
 static int take_node(brc_convert *c, const char *inner, size_t len, brc_json *doc, brc_error *err)
@@ -281,6 +249,29 @@ static int clip_variable(chunk_reader *r, const brc_sel *box, const uint64_t *ex
     return BRC_OK;
 }
 
+/* Returns whether the elements of a chunk over the array's edge that are not in the array have the
+ * fill value: a reader would meet others if the array grew. Uses r->part. */
+static int is_filled_beyond(chunk_reader *r, const brc_sel *box, const uint64_t *extent,
+                            const brc_buf *chunk)
+{
+    const brc_buf *fill = &r->node->meta->fill;
+    int64_t strides[BRC_MAX_NDIM];
+    r->part.len = 0;
+    if (fill->len == 0 || brc_buf_reserve(&r->part, chunk->len, NULL) < 0)
+        return 0;
+    brc_strides_packed(box->ndim, extent, fill->len, strides);
+    brc_fill_run(r->part.data, chunk->len / fill->len, fill->len, fill->data);
+    brc_copy_box(box->ndim, box->count, fill->len, r->part.data, strides, chunk->data, strides);
+    return memcmp(r->part.data, chunk->data, chunk->len) == 0;
+}
+
+/* Hands the driver a chunk as it came, if the driver takes it. */
+static int give_stored(const chunk_reader *r, const brc_sel *box, brc_error *err)
+{
+    brc_watch_step(&r->c->watch);
+    return r->driver->put_stored(r->state, box, r->stored.data, r->stored.len, err);
+}
+
 /* Reads a chunk and hands it to the driver. */
 static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
 {
@@ -289,18 +280,29 @@ static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
     brc_buf *give = &r->stored;
     brc_form *form;
     brc_sel box = BRC_SEL_INIT;
+    int taken = 0;
 
     clip_box(meta, index, &box, extent);
+    const int is_inside = memcmp(box.count, extent, (size_t)meta->ndim * sizeof(*extent)) == 0;
+    const int is_coded = r->driver->put_stored != NULL && !brc_meta_is_variable(meta);
     BRC_TRY(brc_meta_form(meta, extent, &form, err));
     r->stored.len = r->decoded.len = 0;
     BRC_TRY(brc_tar_read(r->c->in, BRC_MAX_CHUNK_BYTES, &r->stored, err));
+    if (is_coded && is_inside)
+        taken = give_stored(r, &box, err);
+    if (taken != 0)
+        return taken < 0 ? taken : BRC_OK;
     if (!brc_chain_is_identity(form->chain) || r->stored.len != form->bytes) {
         BRC_TRY(brc_chain_decode(form->chain, r->c->scratch,
                                  (brc_span){ r->stored.data, r->stored.len }, NULL, &r->decoded,
                                  err));
         give = &r->decoded;
     }
-    if (memcmp(box.count, extent, (size_t)meta->ndim * sizeof(*extent)) != 0) {
+    if (is_coded && !is_inside && give == &r->decoded && is_filled_beyond(r, &box, extent, give))
+        taken = give_stored(r, &box, err);
+    if (taken != 0)
+        return taken < 0 ? taken : BRC_OK;
+    if (!is_inside) {
         if (give == &r->stored) {
             brc_buf other = r->decoded;
             r->decoded = r->stored;

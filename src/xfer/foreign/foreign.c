@@ -9,6 +9,7 @@
 #include "../../base/alloc.h"
 #include "../../base/file.h"
 #include "../../work/session.h"
+#include "../../zarr/doc/meta.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../stream/stream_out.h"
@@ -63,7 +64,10 @@ static int feed_stream(foreign_out *out, const brc_foreign *what, const char *pa
     brc_tar_sink sink = { out, feed_child };
     brc_tar_out *tar;
     BRC_TRY(brc_tar_out_open(&tar, &sink, what->file, err));
-    const brc_stream_out_opts opts = { .transport = 1 };
+    const int is_hdf5 = strcmp(what->converter, "hdf5") == 0; /* it takes chunks with its filters */
+    const brc_stream_out_opts opts = {
+        .transport = is_hdf5 ? BRC_PLAIN_DEFLATED : BRC_PLAIN_DECODED
+    };
     int rc = brc_stream_export(what->session, path, tar, &opts, err);
     brc_tar_out_free(tar);
     return rc;

@@ -200,7 +200,7 @@ done:
 static int plain_document(brc_json **out, const stream_writer *w, const brc_json *doc,
                           brc_error *err)
 {
-    BRC_TRY(brc_meta_plain_doc(out, brc_session_registry(w->session), doc, err));
+    BRC_TRY(brc_meta_plain_doc(out, brc_session_registry(w->session), doc, w->transport, err));
     int rc = note_codecs(*out, doc, err);
     if (rc < 0) {
         brc_json_free(*out);
@@ -264,7 +264,7 @@ static int write_chunks(void *ctx, const char *path, const char *inner, int kind
     if (kind != BRC_ARRAY)
         return BRC_OK;
     BRC_TRY(begin_key(w, inner, err));
-    BRC_TRY(w->transport ? brc_array_open_plain(&w->array, w->session, path, err)
+    BRC_TRY(w->transport ? brc_array_open_plain(&w->array, w->session, path, w->transport, err)
                          : brc_array_open(&w->array, w->session, path, err));
     int rc = brc_array_get_stored(w->array, &sink, err);
     brc_array_free(w->array);

@@ -57,7 +57,7 @@ void brc_stream_file_close(brc_stream_file *file);
 /* ---- stream out -------------------------------- */
 
 typedef struct brc_stream_out_opts {
-    /* 1: to a converter. Chunks are decoded, as brc_array_open_plain() has them, each array's document names its
+    /* BRC_PLAIN_*: to a converter. Chunks are in that form, as brc_array_open_plain() has them, each array's document names its
      * codecs in BRC_EXPORT_NOTE, and attributes stay as they are. 0: chunks are encoded with the arrays' codecs,
      * and stored bytes stay as they are. */
     int transport;

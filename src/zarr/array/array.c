@@ -22,7 +22,7 @@ static int array_open_meta(brc_meta *meta, const brc_array *a, const brc_json *d
     brc_json *plain;
     if (!a->plain)
         return brc_meta_open(meta, reg, doc, err);
-    BRC_TRY(brc_meta_plain_doc(&plain, reg, doc, err));
+    BRC_TRY(brc_meta_plain_doc(&plain, reg, doc, a->plain, err));
     int rc = brc_meta_open(meta, reg, plain, err);
     brc_json_free(plain);
     return rc;
@@ -184,9 +184,9 @@ int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error 
     return open_array(out, s, path, 0, err);
 }
 
-int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, brc_error *err)
+int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, int how, brc_error *err)
 {
-    return open_array(out, s, path, 1, err);
+    return open_array(out, s, path, how, err);
 }
 
 /* Freezes the rows that fit into a quarter of the memory budget. */

@@ -130,9 +130,16 @@ BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_
 /* Appends the codec list, in short form, for a new array of this type whose specification names none. */
 BRC_MUST_USE int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
+/* Returns whether a codec of the list, or one in its shards, compresses. Replaces *level by the codec's level if that
+ * is one of deflate's. */
+int brc_meta_compression(const brc_json *codecs, int64_t *level);
+enum {
+    BRC_PLAIN_DECODED = 1,
+    BRC_PLAIN_DEFLATED /* numbers whose array is compressed are shuffled and deflated, as HDF5 does it */
+};
 /* Makes the document of an array's decoded chunks: the stored chunks, also inner ones of shards, with the plain
- * codecs. BRC_EUNSUPPORTED if they cannot be decoded. */
-BRC_MUST_USE int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, brc_error *err);
+ * codecs. BRC_EUNSUPPORTED if they cannot be decoded. `how`: BRC_PLAIN_*. */
+BRC_MUST_USE int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, int how, brc_error *err);
 /* Sets a regular grid of such chunks in the document. */
 BRC_MUST_USE int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err);
 /* Set another shape, or other codecs (in full form), in the document. The second refuses a change of the stored

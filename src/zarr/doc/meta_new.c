@@ -420,7 +420,59 @@ int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_erro
                         new_named("regular", "chunk_shape", new_shape(ndim, chunk)), err);
 }
 
-static int make_plain(brc_json *doc, const brc_meta *meta, brc_error *err)
+static int find_compressor(const brc_json *codecs, int depth, int64_t *level)
+{
+    static const char *const names[] = { "zstd",           "gzip",           "blosc",
+                                         "numcodecs.zlib", "numcodecs.bz2",  "numcodecs.lz4",
+                                         "numcodecs.lzma", "numcodecs.zstd", "numcodecs.gzip",
+                                         "numcodecs.blosc" };
+    for (const brc_json *c = brc_json_first(codecs); c; c = brc_json_next(c)) {
+        const brc_json *name_json =
+            brc_json_kind(c) == BRC_JSON_STRING ? c : brc_json_member(c, "name");
+        const brc_json *config = brc_json_member(c, "configuration");
+        const char *name;
+        int has_name = brc_json_text(name_json, &name);
+        for (size_t i = 0; has_name && i < sizeof(names) / sizeof(names[0]); i++) {
+            if (strcmp(name, names[i]) != 0)
+                continue;
+            if (strstr(name, "gzip") || strstr(name, "zlib")) /* whose levels these are */
+                (void)brc_json_int(brc_json_member(config, "level"), 0, 9, level);
+            return 1;
+        }
+        if (depth < 4 && find_compressor(brc_json_member(config, "codecs"), depth + 1, level))
+            return 1;
+    }
+    return 0;
+}
+
+int brc_meta_compression(const brc_json *codecs, int64_t *level)
+{
+    return find_compressor(codecs, 0, level);
+}
+
+/* Appends the codecs that do what HDF5's filters do, if they are those of an export. */
+static int deflated_codecs(brc_buf *codecs, const brc_json *doc, const brc_meta *meta,
+                           brc_error *err)
+{
+    const brc_dtype *type = meta->type;
+    int64_t level = 4;
+    const int is_number = type->klass == BRC_CLASS_INT || type->klass == BRC_CLASS_UINT ||
+                          type->klass == BRC_CLASS_FLOAT;
+    if (!is_number || type->item_size == 0 || meta->ndim == 0 ||
+        !brc_meta_compression(brc_json_member(doc, "codecs"), &level) || level == 0)
+        return BRC_OK;
+    codecs->len--; /* the bracket at the end */
+    if (type->item_size > 1)
+        BRC_TRY(brc_buf_printf(codecs, err,
+                               ",{\"name\":\"numcodecs.shuffle\",\"configuration\":"
+                               "{\"elementsize\":%zu}}",
+                               type->item_size));
+    return brc_buf_printf(codecs, err,
+                          ",{\"name\":\"numcodecs.zlib\",\"configuration\":{\"level\":%d}}]",
+                          (int)level);
+}
+
+static int make_plain(brc_json *doc, const brc_meta *meta, int how, brc_error *err)
 {
     brc_buf codecs = BRC_BUF_INIT;
     int rc = brc_meta_must_encode(meta, err);
@@ -432,6 +484,8 @@ static int make_plain(brc_json *doc, const brc_meta *meta, brc_error *err)
         rc = brc_meta_set_chunks(doc, meta->ndim, meta->grid.chunk, err);
     if (rc == BRC_OK)
         rc = brc_meta_plain_codecs(&codecs, meta->type, err);
+    if (rc == BRC_OK && how == BRC_PLAIN_DEFLATED)
+        rc = deflated_codecs(&codecs, doc, meta, err);
     if (rc == BRC_OK)
         rc = brc_buf_terminate(&codecs, err);
     if (rc == BRC_OK)
@@ -440,14 +494,15 @@ static int make_plain(brc_json *doc, const brc_meta *meta, brc_error *err)
     return rc;
 }
 
-int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, brc_error *err)
+int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, int how,
+                       brc_error *err)
 {
     brc_meta meta;
     *out = NULL;
     BRC_TRY(brc_meta_open(&meta, reg, doc, err));
     int rc = brc_json_clone(out, doc, err);
     if (rc == BRC_OK)
-        rc = make_plain(*out, &meta, err);
+        rc = make_plain(*out, &meta, how, err);
     brc_meta_dispose(&meta);
     if (rc < 0) {
         brc_json_free(*out);
