@@ -128,6 +128,17 @@ LOOP(chunks_come_by_threads_streams_and_devices, 0, 3)
     stop();
 }
 
+/* Inner chunks are chunks: each is half of the one around it. */
+TEST(chunks_of_shards_are_decoded_there_too)
+{
+    start_with("nvcomp5", 2, 1,
+               "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[4,24],"
+               "\"codecs\":[" LITTLE "," ZSTD "],\"index_codecs\":[" LITTLE
+               ",{\"name\":\"crc32c\"}]}}]");
+    is_read(2 * CHUNKS);
+    stop();
+}
+
 /* A result begins where the chunk before it ends. */
 LOOP(results_that_are_not_aligned_are_left_to_the_host, 0, 3)
 {
@@ -630,6 +641,11 @@ TEST(a_library_that_cannot_be_used_says_why_in_the_list)
         ck_assert_int_eq(asked(versions[i], &info), BRC_OK);
     ck_assert_str_eq(info.why, "the highest rank");
     ck_assert(info.cost > 0 && info.call_cost > 0);
+    brc_registry *usual;
+    OK(&k.t, brc_registry_new(&usual, &k.t.err));
+    const int rc = brc_registry_use_nvcomp(usual, NULL, &k.t.err);
+    brc_registry_free(usual);
+    ck_assert(rc == BRC_OK || strstr(k.t.err.message, "libnvcomp.so") != NULL);
     is_refused("nvcomp_none", "there is no ");
     is_refused("nvcomp_part", "is too old");
     is_refused("device", "is too old"); /* another library */
