@@ -508,16 +508,18 @@ static int draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
  * the draft.
  */
 
-/* A transaction deletes at least DROP_LEAST rows, and as many as it has changed, so that dropped
- * rows never become more and a small change pays for few of them. */
-enum { DROP_LEAST = 512, NODE_COST = 8 };
+/* A transaction that drops a draft deletes DROP_LEAST of its rows at once, one that finds rows of
+ * others SWEEP_LEAST, so that a small change pays for few; and either as many as it has changed, so
+ * that dropped rows never become more. */
+enum { DROP_LEAST = 4096, SWEEP_LEAST = 512, NODE_COST = 8 };
 
 /* A stack with fewer chunks is cleared at once. */
 enum { CLEAR_MOST = 4096 };
 
+/* A dropped draft may get rows of any kind from others. */
 #define DROP_IT                                                                               \
-    "UPDATE draft SET kind=2, state=2, checksum=row_sum('draft', id, 2, 2, branch, base, tip," \
-    " other, plan, owner, parent, time_us, changes, parts) WHERE id=?1"
+    "UPDATE draft SET kind=2, state=2, parts=parts|7, checksum=row_sum('draft', id, 2, 2,"      \
+    " branch, base, tip, other, plan, owner, parent, time_us, changes, parts|7) WHERE id=?1"
 
 static int drop_run(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *left,
                     brc_error *err)
@@ -556,10 +558,10 @@ static int drop_find(brc_store *store, const char *sql, int64_t a, int64_t b, in
 }
 
 /* The number of rows that the transaction deletes in one go. */
-static int64_t drop_most(const brc_store *store)
+static int64_t drop_most(const brc_store *store, int64_t least)
 {
     const int64_t changes = brc_store_changes(store);
-    return changes > DROP_LEAST ? changes : DROP_LEAST;
+    return changes > least ? changes : least;
 }
 
 /* Deletes at most *left rows of a node in the order of their keys, and counts *left down. */
@@ -642,9 +644,9 @@ static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *
     return BRC_OK;
 }
 
-static int drop_step(brc_store *store, int64_t draft, brc_error *err)
+static int drop_step(brc_store *store, int64_t draft, int64_t least, brc_error *err)
 {
-    int64_t left = drop_most(store);
+    int64_t left = drop_most(store, least);
     BRC_TRY(drop_rows(store, draft, &left, err));
     return left > 0 ? drop_run(store, "DELETE FROM draft WHERE id=?1", draft, 0, NULL, err)
                     : BRC_OK;
@@ -657,7 +659,7 @@ int brc_draft_sweep(brc_store *store, brc_error *err)
 {
     int64_t draft;
     BRC_TRY(drop_find(store, "SELECT id FROM draft WHERE state=2 LIMIT 1", 0, 0, &draft, err));
-    return draft != 0 ? drop_step(store, draft, err) : BRC_OK;
+    return draft != 0 ? drop_step(store, draft, SWEEP_LEAST, err) : BRC_OK;
 }
 
 /* Clears the marks for savepoints and for a log in the parent's `parts` when the parent has none
@@ -697,18 +699,18 @@ int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_run(store, DROP_IT, draft, 0, NULL, err));
     BRC_TRY(end_save(store, draft, err));
-    return drop_step(store, draft, err);
+    return drop_step(store, draft, DROP_LEAST, err);
 }
 
 int brc_draft_point_delete(brc_store *store, int64_t point, brc_error *err)
 {
     BRC_TRY(drop_run(store, DROP_IT, point, 0, NULL, err));
-    return drop_step(store, point, err);
+    return drop_step(store, point, DROP_LEAST, err);
 }
 
 int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t left = drop_most(store);
+    int64_t left = drop_most(store, DROP_LEAST);
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left <= 0)
@@ -748,7 +750,7 @@ static int give_nodes_away(brc_store *store, int64_t draft, brc_error *err)
 
 int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t left = drop_most(store);
+    int64_t left = drop_most(store, DROP_LEAST);
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left > 0)
@@ -761,7 +763,7 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
 int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_error *err)
 {
     sqlite3_stmt *st;
-    int64_t left = drop_most(store);
+    int64_t left = drop_most(store, DROP_LEAST);
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_nodes(store, draft, &left, err));
     BRC_TRY(left > 0 ? drop_moves(store, draft, err) : give_nodes_away(store, draft, err));
