@@ -38,7 +38,7 @@ static const struct {
     NO_TAIL(brc_xfer_opts, reserved),    NO_TAIL(brc_box, count),
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
-    NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, call_cost),
+    NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, why_not),
     NO_TAIL(brc_backend, look),     NO_TAIL(brc_stored, leaves),
     NO_TAIL(brc_kept, time_us),
     NO_TAIL(brc_backend_host, range), NO_TAIL(brc_server, reserved),
