@@ -144,11 +144,12 @@ static size_t above_of(const char *path, size_t len)
     return start > 0 ? start - 1 : 0;
 }
 
-/* Copies the last name of a path. Returns 0 if it cannot be the name of a file. */
-static int name_of_file(const char *path, size_t len, char name[NAME_MAX + 1])
+/* Copies the last name of a path. Returns 0 if it cannot be the name of a file, or if the whole path
+ * is too long for programs that open files by their paths, the one that removes the tree included. */
+static int name_of_file(const dir_tree *t, const char *path, size_t len, char name[NAME_MAX + 1])
 {
     const size_t start = start_of_name(path, len), n = len - start;
-    if (n == 0 || n > NAME_MAX || start == 1)
+    if (n == 0 || n > NAME_MAX || start == 1 || strlen(t->place.temp) + 1 + len >= PATH_MAX)
         return 0;
     memcpy(name, path + start, n);
     name[n] = '\0';
@@ -160,7 +161,7 @@ static int step_down(dir_tree *t, const char *path, size_t len, held_folder *hel
                      brc_error *err)
 {
     char name[NAME_MAX + 1];
-    if (!name_of_file(path, len, name))
+    if (!name_of_file(t, path, len, name))
         return tree_fail_os(t, ENAMETOOLONG, "cannot make", path, len, err);
     if (mkdirat(held->fd, name, 0777) < 0 && errno != EEXIST)
         return tree_fail_os(t, errno, "cannot make", path, len, err);
@@ -216,7 +217,7 @@ static int make_folder(brc_tree_out *tree, const char *path, brc_error *err)
     int rc = BRC_OK;
     if (len == 0)
         return make_top(t, err);
-    if (!name_of_file(path, len, name))
+    if (!name_of_file(t, path, len, name))
         return tree_fail_os(t, ENAMETOOLONG, "cannot make", path, len, err);
     BRC_TRY(hold_folder(t, path, above_of(path, len), &above, err));
     if (mkdirat(above.fd, name, 0777) < 0)
@@ -232,7 +233,7 @@ static int put_file(brc_tree_out *tree, const char *path, brc_span bytes, brc_er
     char name[NAME_MAX + 1];
     brc_error why = BRC_ERROR_INIT;
     held_folder above;
-    if (!name_of_file(path, len, name))
+    if (!name_of_file(t, path, len, name))
         return tree_fail_os(t, ENAMETOOLONG, "cannot create", path, len, err);
     BRC_TRY(hold_folder(t, path, above_of(path, len), &above, err));
     const int fd = openat(above.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
