@@ -252,7 +252,7 @@ class Viewer {
         else if (sums)
             summary += ` From ${text(sums.low)} to ${text(sums.high)}, mean ${text(sums.mean)}; ${sums.nan} without a number, ${sums.fills} with the fill value.`;
         $(".summary", root).textContent = summary;
-        if (root.dataset.slice !== this.slice) {
+        if (root.dataset.slice !== undefined && root.dataset.slice !== this.slice) {
             $(".history", root).open = false;
             $(".history div", root).replaceChildren();
         }
