@@ -17,10 +17,8 @@ trap 'kill $pids 2>/dev/null; wait; rm -rf "$work"' EXIT
 PATH=$build:$PATH
 failed=0
 
-cannot() {
-    echo "s3: $1" >&2
-    exit 77
-}
+peers=s3
+. "$here/../peers.sh"
 fail() {
     echo "s3: $1" >&2
     failed=1
@@ -29,14 +27,7 @@ fail() {
 # ---- the servers ----------------------------------------------------------------
 
 mkdir -p "$tools"
-if ! cmp -s "$here/requirements.txt" "$tools/venv/made-from"; then
-    command -v python3 >/dev/null || cannot 'there is no python3'
-    rm -rf "$tools/venv"
-    python3 -m venv "$tools/venv" || cannot 'python3 cannot make a virtual environment'
-    "$tools/venv/bin/python" -m pip -q --disable-pip-version-check install -r "$here/requirements.txt" ||
-        cannot 'pip could not fetch moto'
-    cp "$here/requirements.txt" "$tools/venv/made-from"
-fi
+python_peers "$tools/venv" "$here/requirements.txt"
 if ! [ -x "$tools/$gateway/versitygw" ] && command -v go >/dev/null; then
     GOBIN=$tools/$gateway GOFLAGS=-modcacherw go install "github.com/versity/versitygw/cmd/versitygw@$gateway" ||
         echo 's3: go could not build versitygw' >&2
