@@ -144,12 +144,14 @@ static size_t above_of(const char *path, size_t len)
     return start > 0 ? start - 1 : 0;
 }
 
-/* Copies the last name of a path. Returns 0 if it cannot be the name of a file, or if the whole path
- * is too long for programs that open files by their paths, the one that removes the tree included. */
+/* Copies the last name of a path. Returns 0 if it cannot be the name of a file, or if the whole
+ * path is too long for programs that open files by their paths, as the removal of the tree does. */
 static int name_of_file(const dir_tree *t, const char *path, size_t len, char name[NAME_MAX + 1])
 {
     const size_t start = start_of_name(path, len), n = len - start;
-    if (n == 0 || n > NAME_MAX || start == 1 || strlen(t->place.temp) + 1 + len >= PATH_MAX)
+    if (n == 0 || n > NAME_MAX || start == 1)
+        return 0;
+    if (strlen(t->place.temp) + 1 + len >= PATH_MAX)
         return 0;
     memcpy(name, path + start, n);
     name[n] = '\0';
