@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pyarrow import parquet  # type: ignore[import-untyped]
+from pyarrow import parquet
 
 from . import _errors
 

@@ -1191,7 +1191,8 @@ def test_diff_of_a_part(repo):
 
 
 def test_a_new_array_with_data_lets_others_write(repo, session, monkeypatch):
-    """create_array() with data writes in steps, between which it holds no lock, and leaves nothing if it fails."""
+    """create_array() with much data writes in steps, between which it holds no lock, and leaves nothing if it fails;
+    little data are one transaction."""
     put, others = breccia.Array.set, []
 
     def put_beside_others(array, *args, **options):
@@ -1200,6 +1201,10 @@ def test_a_new_array_with_data_lets_others_write(repo, session, monkeypatch):
             others.append(other.session("main").create_group("meanwhile").path)
 
     monkeypatch.setattr(breccia.Array, "set", put_beside_others)
+    with pytest.raises(breccia.BusyError):
+        session.create_array("a", data=np.arange(10))
+    assert "a" not in session and others == []
+    monkeypatch.setattr(breccia.session, "AT_ONCE", 0)
     session.create_array("a", data=np.arange(10))
     assert others == ["/meanwhile"]
     assert np.array_equal(session["a"][...], np.arange(10))

@@ -827,7 +827,7 @@ def test_create_array_takes_codecs_of_zarr(tmp_path):
     with breccia.open(tmp_path / "a.brc", create=True) as repo, repo.session("main", message="codecs") as s:
         one = s.create_array("one", data=values, compressors=ZstdCodec(level=5))
         assert one.codecs[-1]["name"] == "zstd" and one.codecs[-1]["configuration"]["level"] == 5
-        blosc = BloscCodec(cname="lz4", shuffle="bitshuffle")
+        blosc = BloscCodec(cname="lz4", shuffle="bitshuffle", typesize=4)
         two = s.create_array("two", data=values, compressors=[blosc, GzipCodec()])
         assert [c["name"] for c in two.codecs] == ["bytes", "blosc", "gzip"]
         assert two.codecs[1]["configuration"]["shuffle"] == "bitshuffle"
